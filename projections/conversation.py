@@ -1,0 +1,339 @@
+"""The transcript's rows: a fold over the events of one session.
+
+    conversation = Conversation()
+    for recorded in log.read("chat-1"):
+        conversation.apply(recorded)
+    rows = conversation.rows()
+
+The fold gathers facts turn by turn; a turn's rows are a pure function of its facts
+(`onrecord.projections.turn_rows`), built when asked for and kept until the turn changes. So the fold
+can go on from where it stood, and gives the same rows as a fold from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from onrecord.projections.lines import Facts, Place, Results, Said
+from onrecord.projections.outgoing import Outgoing
+from onrecord.projections.rows import Row
+from onrecord.projections.turn_rows import ERASED, TurnView, view
+from onrecord.transcript.events import (
+    AssistantMessageProduced,
+    ContentErased,
+    DeliveryAttempted,
+    DeliveryConfirmed,
+    DeliveryFailed,
+    DeliveryRevised,
+    Event,
+    RecoveryApplied,
+    StreamChunkDelivered,
+    ToolResultReceived,
+    TranscriptCompacted,
+    TranscriptRewound,
+    TurnFinalized,
+    UserMessageEdited,
+    UserMessageReceived,
+    UserMessageRetracted,
+)
+from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.turns import TurnNames
+
+
+@dataclass(slots=True)
+class Compaction:
+    """A summary, and the turns that it stands for unless something is said in them afterwards."""
+
+    version: int
+    summary: str
+    turns: frozenset[str]
+    void: bool = False
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One session, folded. `version` is that of the last event taken in."""
+
+    version: int = 0
+    turns: dict[str, Facts] = field(default_factory=dict)
+    deliveries: dict[str, Outgoing] = field(default_factory=dict)
+    calls: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
+    results: dict[str, list[tuple[int, str, ToolResultReceived]]] = field(default_factory=dict)
+    conflicts: list[Recorded] = field(default_factory=list)
+    compactions: list[Compaction] = field(default_factory=list)
+    erased_turns: dict[str, int] = field(default_factory=dict)
+    erased_messages: dict[str, int] = field(default_factory=dict)
+    erased_session: int = 0
+    hidden: set[str] = field(default_factory=set)
+    _names: TurnNames = field(default_factory=TurnNames)
+    _home: dict[str, str] = field(default_factory=dict)
+    _views: dict[str, tuple[object, TurnView]] = field(default_factory=dict)
+
+    def apply(self, recorded: Recorded) -> None:
+        """Take the session's next event in; an event of another type than the known makes no row."""
+        event, version = recorded.event, recorded.version
+        turn = self._names.evolve(event)
+        self.version = version
+        if turn is not None and turn not in self.turns:
+            self.turns[turn] = Facts(turn, version)
+        if event.conflicts_with is not None:
+            self.conflicts.append(recorded)
+            return
+        if turn is not None:
+            self.turns[turn].last = version
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event, version, turn)
+
+    def rows(self, *, full: bool = False) -> list[Row]:
+        """Return the rows: the model's view, or with `full` everything that was ever said."""
+        views = self.views()
+        if full:
+            return [row for shown in views for row in shown.rows]
+        compaction = self.compaction()
+        swallowed = self._swallowed(compaction) if compaction else set[str]()
+        rows = [] if compaction is None else [self._summary(compaction)]
+        for shown in views:
+            if shown.facts.name not in self.hidden and shown.facts.name not in swallowed:
+                rows.extend(shown.rows)
+        return rows
+
+    def views(self) -> list[TurnView]:
+        """Return all turns in order, each with its rows."""
+        last = next((name for name in reversed(self.turns) if self.turns[name].counts), None)
+        return [self._view(name, last=name == last) for name in self.turns]
+
+    def compaction(self) -> Compaction | None:
+        """Return the newest compaction that still holds."""
+        return next((c for c in reversed(self.compactions) if not c.void), None)
+
+    def taken_out(self) -> set[str]:
+        """Return the turns that compaction or rewind took out of the model's view."""
+        compaction = self.compaction()
+        return self.hidden | (self._swallowed(compaction) if compaction else set[str]())
+
+    def _swallowed(self, compaction: Compaction) -> set[str]:
+        return {t for t in compaction.turns if self.turns[t].said_at < compaction.version}
+
+    def _summary(self, compaction: Compaction) -> Row:
+        erased = [
+            *(v for turn, v in self.erased_turns.items() if turn in compaction.turns),
+            *(v for m, v in self.erased_messages.items() if self._home.get(m) in compaction.turns),
+            self.erased_session,
+        ]
+        text = ERASED if max(erased) > compaction.version else compaction.summary
+        ident = f"s{compaction.version}"
+        return Row(role="summary", id=ident, text=text, versions=(compaction.version,))
+
+    def _view(self, name: str, *, last: bool) -> TurnView:
+        facts = self.turns[name]
+        place = Place(
+            last,
+            bool(self.deliveries),
+            max(self.erased_turns.get(name, 0), self.erased_session),
+            frozenset(
+                (m, v) for m, v in self.erased_messages.items() if self._home.get(m) == name
+            ),
+        )
+        key = (facts.revision, place)
+        known = self._views.get(name)
+        if known is None or known[0] != key:
+            answers = {message: self._answers(name, message) for message in facts.produced}
+            known = self._views[name] = (key, view(facts, place, answers))
+        return known[1]
+
+    def _answers(self, turn: str, message: str) -> Results:
+        """Match a message's calls with results: those of its turn first, then strays [7]."""
+        found: Results = {}
+        for call in self.turns[turn].produced[message][1].tool_calls:
+            for version, of, result in self.results.get(call.id, ()):
+                if self._answered(call.id, version, of) == (turn, message):
+                    found.setdefault(call.id, (version, result))
+        return found
+
+    def _answered(self, call: str, version: int, turn: str) -> tuple[str, str] | None:
+        """Return the turn and message of the call that a result answers."""
+        calls = self.calls.get(call, [])
+        own = [c for c in calls if c[1] == turn]
+        before = [c for c in own if c[0] < version]
+        chosen = before[-1:] or own[:1] or calls[-1:]
+        return chosen[0][1:] if chosen else None
+
+    def orphans(self) -> list[tuple[int, str, str]]:
+        """Return version, turn and call of the results whose call isn't in the session."""
+        return [
+            (version, turn, call)
+            for call, results in self.results.items()
+            for version, turn, _ in results
+            if call not in self.calls
+        ]
+
+    def turn_of(self, message: str) -> str | None:
+        """Return the turn of a message, the user's or the assistant's."""
+        return self._home.get(message)
+
+    def _touch(self, turn: str) -> Facts:
+        facts = self.turns[turn]
+        facts.revision += 1
+        return facts
+
+    # One method an event type: (event, version, turn).
+
+    def _received(self, event: UserMessageReceived, version: int, turn: str) -> None:
+        facts = self._touch(turn)
+        if event.message not in facts.users:
+            facts.users[event.message] = Said(event.message, event.text, [version])
+            facts.said_at = version
+        self._home.setdefault(event.message, turn)
+
+    def _edited(self, event: UserMessageEdited, version: int, _: object) -> None:
+        if (said := self._said(event.message)) is not None:
+            said.text = event.text
+            said.versions.append(version)
+
+    def _retracted(self, event: UserMessageRetracted, version: int, _: object) -> None:
+        if (said := self._said(event.message)) is not None:
+            said.retracted = True
+            said.versions.append(version)
+
+    def _said(self, message: str) -> Said | None:
+        turn = self._home.get(message)
+        return None if turn is None else self._touch(turn).users.get(message)
+
+    def _produced(self, event: AssistantMessageProduced, version: int, turn: str) -> None:
+        facts = self._touch(turn)
+        if event.message in facts.produced:
+            return
+        facts.produced[event.message] = (version, event)
+        if event.text.strip():
+            facts.said_at = version
+        self._home.setdefault(event.message, turn)
+        for call in event.tool_calls:
+            self.calls.setdefault(call.id, []).append((version, turn, event.message))
+            self._touch_callers(call.id)
+        for delivery in self.deliveries.values():
+            if delivery.message == event.message and delivery.turn != turn:
+                self._move(delivery, turn)
+
+    def _result(self, event: ToolResultReceived, version: int, turn: str) -> None:
+        known = self.results.setdefault(event.tool_call, [])
+        known.append((version, turn, event))
+        self._touch_callers(event.tool_call)
+
+    def _touch_callers(self, call: str) -> None:
+        for _, turn, _ in self.calls.get(call, ()):
+            self._touch(turn)
+
+    def _recovered(self, event: RecoveryApplied, version: int, turn: str) -> None:
+        self._touch(turn).recovered.append((version, event))
+
+    def _finalized(self, event: TurnFinalized, version: int, turn: str) -> None:
+        facts = self._touch(turn)
+        facts.final = facts.final or (version, event)
+
+    def _attempted(self, event: DeliveryAttempted, version: int, turn: str | None) -> None:
+        delivery = self.deliveries.get(event.delivery)
+        if delivery is None:
+            delivery = self._begin(Outgoing(event.delivery, version), turn)
+        delivery.evolve(event, version)
+        home = self._home.get(delivery.message) if delivery.message else None
+        if delivery.message and home is None and delivery.turn is not None:
+            self._home[delivery.message] = home = delivery.turn
+        if home is not None and home != delivery.turn:
+            self._move(delivery, home)
+        elif delivery.turn is not None:
+            facts = self._touch(delivery.turn)
+            facts.last = max(facts.last, version)
+            if delivery.kind != "notice":
+                facts.said_at = version
+
+    def _outcome(
+        self,
+        event: StreamChunkDelivered | DeliveryConfirmed | DeliveryFailed | DeliveryRevised,
+        version: int,
+        _: object,
+    ) -> None:
+        delivery = self.deliveries.get(event.delivery)
+        if delivery is None:
+            delivery = self._begin(Outgoing(event.delivery, version), None)
+        delivery.evolve(event, version)
+        if delivery.turn is not None:
+            self._touch(delivery.turn)
+
+    def _begin(self, delivery: Outgoing, turn: str | None) -> Outgoing:
+        """Enter a delivery; without a turn it is a closed one of its own, named by the delivery [1]."""
+        self.deliveries[delivery.id] = delivery
+        if turn is None:
+            turn = delivery.id
+            while turn in self.turns:
+                turn += "+"
+            self.turns[turn] = Facts(turn, delivery.first, counts=False, last=delivery.first)
+        delivery.turn = turn
+        self._touch(turn).deliveries[delivery.id] = delivery
+        return delivery
+
+    def _move(self, delivery: Outgoing, turn: str) -> None:
+        """Put a delivery into the turn of its message, whatever turn it named [4]."""
+        if delivery.turn is not None:
+            self._touch(delivery.turn).deliveries.pop(delivery.id, None)
+        delivery.turn = turn
+        facts = self._touch(turn)
+        facts.deliveries[delivery.id] = delivery
+        facts.said_at = max(facts.said_at, *(take.first for take in delivery.takes), 0)
+
+    def _compacted(self, event: TranscriptCompacted, version: int, _: object) -> None:
+        through = self._names.resolve(event.through_turn)
+        if through not in self.turns or not event.summary.strip():
+            return  # nothing is known to be summarised, so nothing is taken out
+        names = list(self.turns)
+        covered = names[: names.index(through) + 1]
+        closed = frozenset(name for name in covered if self.turns[name].closed)
+        self.compactions.append(Compaction(version, event.summary, closed))
+
+    def _rewound(self, event: TranscriptRewound, version: int, _: object) -> None:
+        to_turn = self._names.resolve(event.to_turn)
+        if to_turn not in self.turns:
+            return
+        names = list(self.turns)
+        self.hidden.update(names[names.index(to_turn) :])
+        for compaction in self.compactions:
+            compaction.void = compaction.void or to_turn in self._swallowed(compaction)
+
+    def _erased(self, event: ContentErased, version: int, _: object) -> None:
+        target = event.target
+        if target.get("session"):
+            self.erased_session = version
+        if turn := target.get("turn"):
+            self.erased_turns[self._names.resolve(str(turn))] = version
+        if message := target.get("message"):
+            self.erased_messages[str(message)] = version
+
+
+_Handler = Callable[[Any, Any, int, Any], None]
+_HANDLERS: dict[type[Event], _Handler] = {
+    UserMessageReceived: Conversation._received,
+    UserMessageEdited: Conversation._edited,
+    UserMessageRetracted: Conversation._retracted,
+    AssistantMessageProduced: Conversation._produced,
+    ToolResultReceived: Conversation._result,
+    RecoveryApplied: Conversation._recovered,
+    TurnFinalized: Conversation._finalized,
+    DeliveryAttempted: Conversation._attempted,
+    StreamChunkDelivered: Conversation._outcome,
+    DeliveryConfirmed: Conversation._outcome,
+    DeliveryFailed: Conversation._outcome,
+    DeliveryRevised: Conversation._outcome,
+    TranscriptCompacted: Conversation._compacted,
+    TranscriptRewound: Conversation._rewound,
+    ContentErased: Conversation._erased,
+}
+
+
+def project(records: Iterable[Recorded], *, full: bool = False) -> list[Row]:
+    """Return the rows of one session's records: a pure function, without a check of the promise."""
+    conversation = Conversation()
+    for recorded in records:
+        conversation.apply(recorded)
+    return conversation.rows(full=full)

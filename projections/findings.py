@@ -1,0 +1,122 @@
+"""What an audit finds in a session: differences between what was said, sent and seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from onrecord.projections.conversation import Conversation
+from onrecord.projections.lines import Line, akin, begins, same
+from onrecord.projections.turn_rows import TurnView
+from onrecord.transcript.recorded import Recorded
+
+CODES = (
+    "delivered-not-in-source",
+    "duplicate-in-source",
+    "alternation-broken-in-source",
+    "produced-not-delivered",
+    "partly-delivered",
+    "delivery-in-doubt",
+    "delivered-differs",
+    "delivered-twice",
+    "unanswered-tool-call",
+    "orphan-tool-result",
+    "turn-unclosed",
+    "conflicting-record",
+    "content-unrecoverable",
+    "torn-tail",
+    "gap",
+)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding. `versions`: the events concerned, ascending; `detail`: one sentence."""
+
+    code: str
+    session: str
+    turn: str
+    versions: tuple[int, ...]
+    detail: str
+
+
+def findings(session: str, records: Iterable[Recorded]) -> list[Finding]:
+    """Return what an audit finds in a session's records, turn by turn."""
+    conversation = Conversation()
+    for recorded in records:
+        conversation.apply(recorded)
+    return findings_of(session, conversation)
+
+
+def findings_of(session: str, conversation: Conversation) -> list[Finding]:
+    """Return what an audit finds in a folded session."""
+    found: list[Finding] = []
+
+    def add(code: str, turn: str, versions: Iterable[int], detail: str) -> None:
+        numbers = tuple(sorted(set(versions)))
+        found.append(
+            Finding(code=code, session=session, turn=turn, versions=numbers, detail=detail)
+        )
+
+    views = conversation.views()
+    later = False
+    for shown in reversed(views):
+        over = shown.facts.closed or later
+        for code, versions, detail in _in_turn(shown, over=over, later=later):
+            add(code, shown.facts.name, versions, detail)
+        later = later or shown.facts.counts
+    for version, turn, call in conversation.orphans():
+        add("orphan-tool-result", turn, [version], f"no call {call!r} is in the session")
+    for recorded in conversation.conflicts:
+        detail = f"a {recorded.type} contradicts the record {recorded.event.conflicts_with}"
+        turn = getattr(recorded.event, "turn", None) or ""
+        add("conflicting-record", turn, [recorded.version], detail)
+    found.sort(key=lambda finding: (finding.versions, finding.code))
+    return found
+
+
+_Found = tuple[str, Iterable[int], str]
+
+
+def _in_turn(shown: TurnView, *, over: bool, later: bool) -> Iterator[_Found]:
+    facts = shown.facts
+    for line in shown.lines:
+        if shown.place.tracked:
+            yield from _of_delivery(line, closed=facts.closed, over=over)
+        if facts.closed:
+            for call in line.calls:
+                if call.id not in line.results:
+                    yield "unanswered-tool-call", line.versions, f"no result of call {call.id!r}"
+    yield from _of_final(shown)
+    if later and not facts.closed:
+        yield "turn-unclosed", [facts.begun], "a later turn began and this one was never finalised"
+
+
+def _of_delivery(line: Line, *, closed: bool, over: bool) -> Iterator[_Found]:
+    if closed and line.status == "undelivered" and not line.calls:
+        yield "produced-not-delivered", line.versions, "the user never got this text"
+    if over and line.status == "partial" and line.whole:
+        yield "partly-delivered", line.versions, "the user got a beginning of this text"
+    if over and line.status == "in_doubt":
+        yield "delivery-in-doubt", line.versions, "nobody knows whether the user got this text"
+    if line.shown.strip() and line.produced_text.strip() and not begins(line.produced_text, line.shown):
+        yield "delivered-differs", line.versions, "the user read another text than was produced"
+    texts = [t.taken_text for t in line.takes if not t.edit and same(t.taken_text, t.text)]
+    for text in {text.strip() for text in texts if text.strip()}:
+        if sum(same(text, other) for other in texts) > 1:
+            yield "delivered-twice", line.versions, "the user got this text more than once"
+
+
+def _of_final(shown: TurnView) -> Iterator[_Found]:
+    """Compare the final text with what was shown after the last tool call."""
+    final = shown.facts.final
+    text = (final[1].text or "") if final else ""
+    if final is None or not text.strip():
+        return
+    if any(same(text, known) for line in shown.lines for known in (line.text, line.produced_text)):
+        return
+    calls = max((i for i, line in enumerate(shown.lines) if line.calls), default=-1)
+    seen = [line for line in shown.lines[calls + 1 :] if line.shown.strip()]
+    if seen and not any(akin(line.shown, text) for line in seen):
+        versions = {*seen[-1].versions, final[0]}
+        yield "delivered-differs", versions, "the user read another text than the final one"

@@ -1,0 +1,133 @@
+"""The rows of one turn: its lines, the user's messages and the tools' results, in order and closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onrecord.projections.lines import Facts, Line, Place, Results, Said, lines_of
+from onrecord.projections.rows import Row
+from onrecord.transcript.events import ToolCall
+
+ERASED = "[erased]"
+RETRACTED = "[message withdrawn by the user]"
+NO_RESULT = "[no result: the turn ended before the tool answered]"
+NO_TEXT = "[no answer: the turn ended without text]"
+CLOSERS = {
+    "interrupted": "[no answer: the turn was interrupted]",
+    "failed": "[no answer: the turn failed]",
+    "abandoned": "[no answer: the turn was abandoned]",
+}
+
+
+@dataclass(slots=True)
+class TurnView:
+    """A turn's rows, and its assistant lines for whoever looks for findings."""
+
+    facts: Facts
+    place: Place
+    lines: list[Line]
+    rows: list[Row]
+
+
+def view(facts: Facts, place: Place, results: dict[str, Results]) -> TurnView:
+    """Build a turn's rows. `results`: of each message, by call id."""
+    lines = lines_of(facts, place)
+    for line in lines:
+        line.results = results.get(line.message, {}) if line.calls else {}
+    return TurnView(facts, place, lines, _rows(lines, facts, place))
+
+
+def _rows(lines: list[Line], facts: Facts, place: Place) -> list[Row]:
+    """Lay out user, assistant and tool rows in order, and close a closed turn [2, 7, 8]."""
+    items: list[tuple[int, int, list[Row]]] = []
+    at = 0
+    for n, line in enumerate(lines):
+        at = max(at, line.anchor)  # what else was seen stands after its row, whenever it was sent
+        items.append((at, n, [_assistant(line, facts), *_tools(line, facts)]))
+    for said in facts.users.values():
+        items.append((said.versions[0], -1, [_user(said, facts)]))
+    items.sort(key=lambda item: item[:2])
+    rows = [row for _, _, group in items for row in group]
+    if place.erased or place.erased_messages:
+        rows = [_erase(row, place) for row in rows]
+    if facts.closed and rows and not (rows[-1].role == "assistant" and rows[-1].text.strip()):
+        rows.append(_closer(facts))
+    return rows
+
+
+def _assistant(line: Line, facts: Facts) -> Row:
+    produced = line.produced_text
+    return Row(
+        role="assistant",
+        id=f"a{line.anchor}",
+        text=line.text,
+        origin=line.origin,
+        delivery=line.status,
+        tool_calls=line.calls,
+        turn=facts.name,
+        message=line.message,
+        versions=tuple(sorted(line.versions)),
+        produced=produced if produced and produced != line.text else None,
+        reasoning=line.produced.reasoning if line.produced else None,
+    )
+
+
+def _tools(line: Line, facts: Facts) -> list[Row]:
+    rows: list[Row] = []
+    for call in line.calls:
+        ident = f"t{line.anchor}.{call.id}"
+        if (result := line.results.get(call.id)) is not None:
+            version, event = result
+            rows.append(
+                Row(role="tool", id=ident, text=event.text, tool_call=call.id, turn=facts.name,
+                    versions=(version,), is_error=event.is_error)
+            )  # fmt: skip
+        elif facts.closed:
+            rows.append(
+                Row(role="tool", id=ident, text=NO_RESULT, origin="synthetic", tool_call=call.id,
+                    turn=facts.name, versions=tuple(v for v in (facts.closed_at,) if v))
+            )  # fmt: skip
+    return rows
+
+
+def _user(said: Said, facts: Facts) -> Row:
+    return Row(
+        role="user",
+        id=f"u{said.versions[0]}",
+        text=RETRACTED if said.retracted else said.text,
+        origin="synthetic" if said.retracted else "",
+        turn=facts.name,
+        message=said.message,
+        versions=tuple(said.versions),
+    )
+
+
+def _closer(facts: Facts) -> Row:
+    outcome = facts.final[1].outcome if facts.final else ""
+    return Row(
+        role="assistant",
+        id=f"c{facts.closed_at}",
+        text=CLOSERS.get(outcome, NO_TEXT),
+        origin="synthetic",
+        turn=facts.name,
+        versions=tuple(v for v in (facts.closed_at,) if v),
+    )
+
+
+def _erase(row: Row, place: Place) -> Row:
+    until = max([place.erased, *(v for m, v in place.erased_messages if m == row.message)])
+    if not row.versions or row.versions[0] > until:
+        return row
+    return Row(
+        role=row.role,
+        id=row.id,
+        text=ERASED if row.text.strip() else row.text,
+        origin="synthetic" if row.role == "user" else row.origin,
+        delivery=row.delivery,
+        tool_calls=tuple(ToolCall(call.id, call.name) for call in row.tool_calls),
+        tool_call=row.tool_call,
+        turn=row.turn,
+        versions=row.versions,
+        message=row.message,
+        is_error=row.is_error,
+    )
