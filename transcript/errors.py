@@ -7,7 +7,8 @@
     ├── AppendRefused            the log holds something that speaks against it
     │   ├── KeyConflict
     │   ├── WrongExpectedVersion
-    │   └── LeaseLost
+    │   ├── LeaseLost
+    │   └── LeaseHeld
     ├── StorageError             the storage didn't do it
     │   ├── StorageBusy
     │   ├── StorageFull
@@ -89,6 +90,14 @@ class LeaseLost(AppendRefused):
 
     session: str
     generation: int
+
+
+class LeaseHeld(AppendRefused):
+    """Another process holds the session. Facts: session, holder, expires_at."""
+
+    session: str
+    holder: str
+    may_retry = True
 
 
 class StorageError(OnRecordError):

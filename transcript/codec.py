@@ -1,0 +1,326 @@
+"""Events as bytes: MessagePack in the store, ids from natural keys, text made storable.
+
+A payload is the MessagePack map of all fields but `id` and the type, which stand beside it in the
+record; fields with their default value are left out, maps are sorted, so equal events have equal
+bytes. Fields that this version doesn't know are kept (`Event.extra`), events of a type that it
+doesn't know are kept whole (`UnknownEvent`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID, uuid5
+
+import msgspec
+
+from onrecord.transcript.errors import BadEvent, EventTooLarge, StorageFailed
+from onrecord.transcript.events import (
+    KNOWN,
+    VOCABULARY_VERSION,
+    Event,
+    UnknownEvent,
+    UserMessageReceived,
+)
+from onrecord.transcript.recorded import Recorded
+
+TEXT_LIMIT = 1 << 20
+"""Bytes of UTF-8 that one text of an event may have."""
+PAYLOAD_LIMIT = 16 << 20
+"""Bytes that one stored event may have."""
+ID_LIMIT = 4096
+"""Bytes of UTF-8 that an id may have."""
+
+NAMESPACE = UUID("6a0e2a52-5b0c-5d0f-9f0f-4f1d6f6e7265")
+"""The namespace of ids derived from natural keys. It never changes."""
+
+UPCASTERS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""(type, version) → the map of that version's fields as the next version has them."""
+
+ENVELOPE = frozenset(("id", "at", "writer", "conflicts_with", "replaced", "truncated", "imported_at"))
+"""Fields that say nothing about what happened: they aren't compared when an id comes again."""
+LOG_FIELDS = frozenset(("session", "type", "version", "position", "recorded_at", "digest"))
+"""Keys that a line of the interchange form has for the log: no field of an event may have them."""
+IDENTIFIERS = frozenset(("turn", "message", "call", "tool_call", "delivery", "through_turn", "to_turn"))
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+_raw_decoder = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+_decoders = {name: msgspec.msgpack.Decoder(cls) for name, cls in KNOWN.items()}
+_fields = {cls: frozenset(cls.__struct_fields__) for cls in KNOWN.values()}
+_SKIPPED = frozenset(("id", "extra"))
+
+
+def _defaults(cls: type[Event]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field in msgspec.structs.fields(cls):
+        if field.default is not msgspec.NODEFAULT:
+            found[field.name] = field.default
+        elif field.default_factory is not msgspec.NODEFAULT:
+            found[field.name] = field.default_factory()
+    return found
+
+
+_MISSING = object()
+_PLAN: dict[type[Event], tuple[tuple[str, Any], ...]] = {
+    cls: tuple(
+        (name, _defaults(cls).get(name, _MISSING))
+        for name in cls.__struct_fields__
+        if name not in _SKIPPED
+    )
+    for cls in KNOWN.values()
+}
+_UNKNOWN_PLAN = tuple(
+    (name, default)
+    for name, default in _defaults(UnknownEvent).items()
+    if name not in ("id", "extra", "fields", "name")
+)
+
+
+def to_map(event: Event) -> dict[str, Any]:
+    """Return the fields of an event but `id` and type, without defaults, `extra` flattened in."""
+    if isinstance(event, UnknownEvent):
+        plan, found = _UNKNOWN_PLAN, {**event.extra, **event.fields}
+    else:
+        plan, found = _PLAN[type(event)], dict(event.extra) if event.extra else {}
+    for name, default in plan:
+        value = getattr(event, name)
+        if value is not default and value != default:
+            found[name] = value
+    return found
+
+
+def encode(event: Event) -> bytes:
+    """Return the payload of an event. Raise BadEvent if a field can't be stored."""
+    try:
+        return _encoder.encode(to_map(event))
+    except UnicodeEncodeError as error:
+        raise BadEvent(f"{event.type} holds a lone surrogate; prepare() it first") from error
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadEvent(
+            f"{event.type} can't be stored: {error}; use text, numbers, lists and maps only"
+        ) from error
+
+
+def untyped(payload: bytes) -> dict[str, Any]:
+    """Return the map of a payload, as stored."""
+    if len(payload) > PAYLOAD_LIMIT:
+        raise StorageFailed(f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}")
+    found: dict[str, Any] = msgspec.msgpack.decode(payload, type=dict[str, Any])
+    return found
+
+
+def decode(type: str, event_version: int, id: UUID, payload: bytes) -> Event:
+    """Return the event of a payload.
+
+    A type, or a version of it, that isn't known here gives an UnknownEvent. Raise StorageFailed if
+    the bytes are damaged.
+    """
+    cls = KNOWN.get(type)
+    if len(payload) > PAYLOAD_LIMIT:
+        raise StorageFailed(f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}")
+    try:
+        if cls is None or event_version > VOCABULARY_VERSION:
+            return unknown(type, id, untyped(payload))
+        if event_version < VOCABULARY_VERSION:
+            return from_map(type, id, _upcast(type, event_version, untyped(payload)))
+        keys = _raw_decoder.decode(payload).keys()
+        if keys <= _fields[cls]:
+            event: Event = _decoders[type].decode(payload)
+            msgspec.structs.force_setattr(event, "id", id)
+            return event
+        return from_map(type, id, untyped(payload))
+    except msgspec.MsgspecError as error:
+        raise StorageFailed(f"record {id} ({type}) can't be read: {error}; run verify") from error
+
+
+def _upcast(type: str, version: int, found: dict[str, Any]) -> dict[str, Any]:
+    for step in range(version, VOCABULARY_VERSION):
+        found = UPCASTERS.get((type, step), dict)(found)
+    return found
+
+
+def from_map(type: str, id: UUID | None, found: Mapping[str, Any], *, strict: bool = True) -> Event:
+    """Return the event of a map of fields; raise msgspec.ValidationError where one doesn't fit."""
+    cls = KNOWN.get(type)
+    if cls is None:
+        return unknown(type, id, found)
+    known = _fields[cls]
+    extra = {key: value for key, value in found.items() if key not in known}
+    fields = {key: value for key, value in found.items() if key in known and key not in _SKIPPED}
+    if extra:
+        fields["extra"] = extra
+    event: Event = msgspec.convert(fields, type=cls, strict=strict)
+    if id is not None:
+        msgspec.structs.force_setattr(event, "id", id)
+    return event
+
+
+def unknown(type: str, id: UUID | None, found: Mapping[str, Any]) -> UnknownEvent:
+    """Return an event of a type that isn't known here, with all its fields."""
+    fields = {key: value for key, value in found.items() if key not in ENVELOPE}
+    own = {key: value for key, value in found.items() if key in ENVELOPE and key != "id"}
+    base = msgspec.convert({**own, "name": type}, type=UnknownEvent)
+    return msgspec.structs.replace(base, id=id if id is not None else base.id, fields=fields)
+
+
+def fields(recorded: Recorded) -> dict[str, Any]:
+    """Return the stored fields of a record, unknown ones too; empty once erased."""
+    return {} if recorded.payload is None else untyped(recorded.payload)
+
+
+# --- ids ------------------------------------------------------------------------------------------
+
+
+def canonical(value: Any) -> str:
+    """Return JSON that is the same for the same value: sorted keys, no blank space, no escapes."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def has_natural_key(event: Event) -> bool:
+    """Tell whether the id of an event follows from its fields."""
+    return event.natural_key is not None
+
+
+def derive_id(session: str, event: Event, turn_name: str | None = None) -> UUID:
+    """Return the id that follows from session, type and natural key.
+
+    `turn_name` is the turn that the event's `turn` names now (t1, t1+ …). A user message whose source
+    is known has the source alone for a key, so that a redelivery is known in every session.
+    """
+    if event.natural_key is None:
+        raise BadEvent(f"{event.type} has no natural key; give it an id")
+    if isinstance(event, UserMessageReceived) and event.source is not None:
+        source = event.source
+        key: list[Any] = [
+            event.type, source.platform, source.account, source.chat, source.message
+        ]  # fmt: skip
+        return uuid5(NAMESPACE, canonical(["source", *key]))
+    values = [
+        turn_name if name == "turn" and turn_name is not None else getattr(event, name)
+        for name in event.natural_key
+    ]
+    return uuid5(NAMESPACE, canonical([session, event.type, *values]))
+
+
+def compared_content(event: Event) -> bytes:
+    """Return the bytes that must be equal for two events of one id to be the same."""
+    names = event.compared
+    found = to_map(event)
+    if names is None or isinstance(event, UnknownEvent):
+        found = {key: value for key, value in found.items() if key not in ENVELOPE}
+    else:
+        found = {key: found[key] for key in names if key in found}
+    return event.type.encode() + b"\0" + _encoder.encode(found)
+
+
+def conflict_id(session: str, taken: UUID, event: Event) -> UUID:
+    """Return the id of a fact whose own id is taken by other content: the same for the same content."""
+    digest = hashlib.sha256(compared_content(event)).hexdigest()
+    return uuid5(NAMESPACE, canonical(["conflict", session, str(taken), digest]))
+
+
+# --- text that can be stored ----------------------------------------------------------------------
+
+
+def storable(text: str) -> str:
+    """Return the text with U+FFFD for each lone surrogate."""
+    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+def prepare(event: Event, text_limit: int = TEXT_LIMIT) -> tuple[Event, bytes]:
+    """Return the event as it will be stored, and its payload.
+
+    Lone surrogates are replaced, too long incoming texts cut. Raise EventTooLarge for an outgoing
+    text over the limit, BadEvent for what can't be stored.
+    """
+    _check(event)
+    try:
+        payload = _encoder.encode(to_map(event))
+        if len(payload) <= text_limit:
+            return event, payload
+    except UnicodeEncodeError:
+        pass  # Mended below: a raise here would be a lost delivery.
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        encode(event)
+        raise
+    event = _mend(event, text_limit)
+    payload = encode(event)
+    if len(payload) > PAYLOAD_LIMIT:
+        raise EventTooLarge(
+            f"{event.type} has {len(payload)} bytes, over the limit of {PAYLOAD_LIMIT}; split it",
+            field="event", size=len(payload), limit=PAYLOAD_LIMIT,
+        )  # fmt: skip
+    return event, payload
+
+
+def _check(event: Event) -> None:
+    for name in IDENTIFIERS:
+        value = getattr(event, name, None)
+        if value is None:
+            continue
+        if not isinstance(value, str) or not value:
+            raise BadEvent(f"{event.type}.{name} is {value!r}; give a non-empty string")
+        if len(value) > ID_LIMIT:
+            raise BadEvent(f"{event.type}.{name} has {len(value)} characters; {ID_LIMIT} at most")
+    for name in ("at", "not_before", "imported_at"):
+        value = getattr(event, name, None)
+        if value is not None and value.tzinfo is None:
+            raise BadEvent(f"{event.type}.{name} has no time zone; give one (datetime.now(UTC))")
+    if event.extra and (event.extra.keys() & (LOG_FIELDS | set(event.__struct_fields__))):
+        raise BadEvent(f"{event.type}.extra holds a name that the event or the log has itself")
+    if event.id is not None and not isinstance(event.id, UUID):
+        raise BadEvent(f"{event.type}.id is {event.id!r}; give a UUID")
+
+
+def _mend(event: Event, limit: int) -> Event:
+    replaced: dict[str, bytes] = dict(event.replaced)
+    truncated: dict[str, dict[str, Any]] = dict(event.truncated)
+
+    def walk(value: Any, path: str) -> Any:
+        if isinstance(value, str):
+            return mend(value, path)
+        if isinstance(value, list | tuple):
+            return [walk(item, f"{path}.{n}") for n, item in enumerate(value)]
+        if isinstance(value, dict):
+            return {
+                storable(k) if isinstance(k, str) else k: walk(v, f"{path}.{k}")
+                for k, v in value.items()
+            }
+        if isinstance(value, msgspec.Struct):
+            return msgspec.structs.replace(
+                value,
+                **{n: walk(getattr(value, n), f"{path}.{n}") for n in value.__struct_fields__},
+            )
+        return value
+
+    def mend(text: str, path: str) -> str:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            replaced[storable(path)] = text.encode("utf-8", "surrogatepass")
+            text = storable(text)
+            data = text.encode()
+        if len(data) <= limit:
+            return text
+        if path.partition(".")[0] in event.outgoing:
+            raise EventTooLarge(
+                f"{event.type}.{path} has {len(data)} bytes, over the limit of {limit}; send it in "
+                "several deliveries or parts",
+                field=path, size=len(data), limit=limit,
+            )  # fmt: skip
+        truncated[storable(path)] = {"length": len(text), "digest": hashlib.sha256(data).hexdigest()}
+        # What is cut off isn't kept in another form either: the limit is there for the storage.
+        kept = data[:limit].decode("utf-8", "ignore")
+        if storable(path) in replaced:
+            replaced[storable(path)] = replaced[storable(path)][:limit]
+        return kept
+
+    skipped = ("id", "at", "conflicts_with", "replaced", "truncated", "imported_at")
+    changes = {
+        name: walk(getattr(event, name), name)
+        for name in event.__struct_fields__
+        if name not in skipped
+    }
+    return msgspec.structs.replace(event, **changes, replaced=replaced, truncated=truncated)

@@ -1,0 +1,55 @@
+"""The one module that imports SQLite.
+
+Two SQLite libraries on one file in one process corrupt it, so nobody else imports one. pysqlite3 (with
+a SQLite without the WAL-reset fault of 3.7.0 to 3.51.2) is taken where it is installed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    import pysqlite3.dbapi2 as module  # type: ignore[import-not-found,import-untyped,unused-ignore]
+except ImportError:  # no wheel for this platform: the standard library's
+    import sqlite3.dbapi2 as module  # type: ignore[no-redef,unused-ignore]
+
+from onrecord.transcript.errors import OnRecordError, StorageBusy, StorageFailed, StorageFull
+
+Error: type[Exception] = module.Error
+IntegrityError: type[Exception] = module.IntegrityError
+VERSION: tuple[int, ...] = tuple(int(part) for part in module.sqlite_version.split("."))
+
+BUSY, LOCKED, READONLY, IOERR, FULL, CONSTRAINT = 5, 6, 8, 10, 13, 19
+
+
+def connect(database: str, **options: Any) -> Any:
+    """Return a driver connection."""
+    return module.connect(database, **options)
+
+
+def has_wal_fault() -> bool:
+    """Tell whether this SQLite can corrupt a log under two writers (sqlite.org/wal.html)."""
+    fixed = VERSION >= (3, 51, 3) or VERSION[:2] == (3, 44) and VERSION >= (3, 44, 6)
+    return not (fixed or (VERSION[:2] == (3, 50) and VERSION >= (3, 50, 7)))
+
+
+def code(error: BaseException) -> int:
+    """Return SQLite's primary result code, 0 if there is none."""
+    return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def translate(error: BaseException, doing: str, waited: float = 0.0) -> OnRecordError:
+    """Return our error for one of the driver's, when nothing was stored. No text of an event in it."""
+    found = code(error)
+    name = getattr(error, "sqlite_errorname", None) or type(error).__name__
+    if found in (BUSY, LOCKED):
+        return StorageBusy(
+            f"{doing}: another process held the lock for {waited:.1f} s; try again, with the same "
+            "events, or open the log with a longer busy_timeout",
+            waited=waited,
+        )
+    if found == FULL:
+        return StorageFull(f"{doing}: no space is left ({name}); make room, then try again")
+    if found == READONLY:
+        return StorageFailed(f"{doing}: the file can't be written ({name}); check its owner and mode")
+    return StorageFailed(f"{doing}: {name}: {error}")

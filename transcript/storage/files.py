@@ -1,0 +1,115 @@
+"""The database file, before SQLite sees it: whose it is, and with which mode it is made.
+
+What a file is, is decided from its header bytes, so that a file that isn't ours is left untouched. A
+POSIX lock of a process goes when *any* descriptor of the file is closed, also one that SQLite doesn't
+know of; so the descriptor that a header was read through stays open as long as a log on that file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+from onrecord.transcript.errors import NotALog, StorageFailed
+from onrecord.transcript.storage.schema import APPLICATION_ID
+
+HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\x00"
+_APPLICATION_ID_AT = 68
+
+_lock = threading.Lock()
+_open: dict[tuple[int, int], list[int]] = {}
+"""(device, inode) → [descriptor, number of logs on it]."""
+
+
+Identity = tuple[int, int]
+
+
+def identity(path: str) -> Identity | None:
+    """Return which file stands at the path now, None if there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def claim(path: str, *, create: bool) -> Identity:
+    """Make or check the file at the path; return which it is. Give it back with `release`.
+
+    A new file gets mode 0600, new folders 0700. Raise NotALog if the file is something else.
+    """
+    try:
+        return _claim(path, create=create)
+    except OSError as error:
+        raise StorageFailed(f"{path} can't be opened: {error.strerror or error}") from error
+
+
+def release(file: Identity) -> None:
+    """Give a claimed file back, once all connections to it are closed."""
+    with _lock:
+        entry = _open[file]
+        entry[1] -= 1
+        if entry[1] == 0:
+            os.close(entry[0])
+            del _open[file]
+
+
+def _claim(path: str, *, create: bool) -> Identity:
+    if create:
+        _make(path)
+    with _lock:
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            raise NotALog(f"there is no log at {path}; check the path", where=path) from None
+        if not stat.S_ISREG(found.st_mode):
+            raise NotALog(f"{path} isn't a file; give the path of a log", where=path)
+        file = (found.st_dev, found.st_ino)
+        entry = _open.get(file)
+        fd = entry[0] if entry else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _check(fd, path, create=create)
+        except BaseException:
+            if entry is None:
+                os.close(fd)
+            raise
+        if entry is None:
+            _open[file] = entry = [fd, 0]
+        entry[1] += 1
+        return file
+
+
+def _make(path: str) -> None:
+    folder = Path(path).absolute().parent
+    missing = [p for p in (folder, *folder.parents) if not p.exists()]
+    for parent in reversed(missing):
+        parent.mkdir(mode=0o700, exist_ok=True)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return
+    os.close(fd)  # nothing can have locked a file that is just made
+    directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _check(fd: int, path: str, *, create: bool) -> None:
+    header = os.pread(fd, HEADER_BYTES, 0)
+    if not header and create:
+        return
+    if not header:
+        raise NotALog(f"{path} is empty: there is no log in it", where=path)
+    mark = header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]
+    if not header.startswith(_MAGIC):
+        raise NotALog(f"{path} is no SQLite file and was left untouched; give another path", where=path)
+    if int.from_bytes(mark, "big") != APPLICATION_ID:
+        raise NotALog(
+            f"{path} is another application's database and was left untouched; give another path",
+            where=path,
+        )

@@ -1,0 +1,100 @@
+"""The tables of a log on SQLite, and what guards them. Migrations are numbered and forward only."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x6F6E7263
+"""'onrc', at byte 68 of the file: what makes a SQLite file ours."""
+
+_COLUMNS = (
+    "session_key",
+    "version",
+    "id",
+    "type",
+    "event_version",
+    "recorded_at",
+    "generation",
+    "commitment",
+    "leaf",
+    "chain",
+)
+_SAME = " AND ".join(f"NEW.{name} IS OLD.{name}" for name in ("position", *_COLUMNS))
+
+_FIRST = (
+    # The session's name stands here alone, so that it can be erased. version and chain are its head.
+    """CREATE TABLE sessions (
+        session_key BLOB NOT NULL PRIMARY KEY CHECK (length(session_key) = 16),
+        name BLOB UNIQUE,
+        version INTEGER NOT NULL DEFAULT 0,
+        chain BLOB NOT NULL CHECK (length(chain) = 32),
+        started_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    # AUTOINCREMENT: a position is never given twice.
+    """CREATE TABLE records (
+        position INTEGER PRIMARY KEY AUTOINCREMENT,
+        session_key BLOB NOT NULL REFERENCES sessions (session_key),
+        version INTEGER NOT NULL CHECK (version > 0),
+        id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
+        type TEXT NOT NULL CHECK (length(type) > 0),
+        event_version INTEGER NOT NULL,
+        recorded_at INTEGER NOT NULL,
+        generation INTEGER NOT NULL DEFAULT 0,
+        commitment BLOB NOT NULL CHECK (length(commitment) = 32),
+        leaf BLOB NOT NULL CHECK (length(leaf) = 32),
+        chain BLOB NOT NULL CHECK (length(chain) = 32),
+        salt BLOB,
+        payload BLOB,
+        UNIQUE (session_key, version),
+        CHECK ((salt IS NULL) = (payload IS NULL))
+    )""",
+    # Which records lost their content, and the ContentErased that says why.
+    """CREATE TABLE erasures (
+        position INTEGER PRIMARY KEY REFERENCES records (position),
+        erased_by INTEGER NOT NULL REFERENCES records (position)
+    )""",
+    """CREATE TABLE leases (
+        session_key BLOB NOT NULL PRIMARY KEY REFERENCES sessions (session_key),
+        owner BLOB NOT NULL,
+        generation INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    # A row to write when earlier commits must be forced to the disk.
+    "CREATE TABLE flushes (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL)",
+    "INSERT INTO flushes VALUES (1, 0)",
+    # REPLACE deletes without a word where recursive triggers are off, so an insert is guarded too.
+    """CREATE TRIGGER records_insert BEFORE INSERT ON records
+        WHEN NEW.version IS NOT (SELECT version + 1 FROM sessions WHERE session_key = NEW.session_key)
+            OR EXISTS (SELECT 1 FROM records WHERE id = NEW.id)
+            OR NEW.position <= (SELECT max(position) FROM records) AND NEW.position IS NOT -1
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
+    """CREATE TRIGGER records_head AFTER INSERT ON records BEGIN
+        UPDATE sessions SET version = NEW.version, chain = NEW.chain,
+            started_at = CASE NEW.version WHEN 1 THEN NEW.recorded_at ELSE started_at END,
+            updated_at = NEW.recorded_at
+        WHERE session_key = NEW.session_key; END""",
+    f"""CREATE TRIGGER records_update BEFORE UPDATE ON records
+        WHEN NOT ({_SAME} AND NEW.salt IS NULL AND NEW.payload IS NULL
+            AND EXISTS (SELECT 1 FROM erasures WHERE position = OLD.position))
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
+    """CREATE TRIGGER records_delete BEFORE DELETE ON records
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
+    """CREATE TRIGGER erasures_insert BEFORE INSERT ON erasures
+        WHEN NOT EXISTS (SELECT 1 FROM records
+                WHERE position = NEW.erased_by AND type = 'ContentErased')
+            OR EXISTS (SELECT 1 FROM erasures WHERE position = NEW.position)
+        BEGIN SELECT RAISE(ABORT, 'an erasure needs a recorded ContentErased'); END""",
+    """CREATE TRIGGER erasures_update BEFORE UPDATE ON erasures
+        BEGIN SELECT RAISE(ABORT, 'an erasure is final'); END""",
+    """CREATE TRIGGER erasures_delete BEFORE DELETE ON erasures
+        BEGIN SELECT RAISE(ABORT, 'an erasure is final'); END""",
+    """CREATE TRIGGER sessions_update BEFORE UPDATE ON sessions
+        WHEN NEW.session_key IS NOT OLD.session_key OR NEW.version < OLD.version
+            OR NOT (NEW.name IS OLD.name OR NEW.name IS NULL)
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
+    """CREATE TRIGGER sessions_delete BEFORE DELETE ON sessions
+        BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+"""Statements that take a log from schema n to schema n + 1; a new one runs all of them."""
+SCHEMA_VERSION = len(MIGRATIONS)
