@@ -6,8 +6,8 @@
     rows = conversation.rows()
 
 The fold gathers facts turn by turn; a turn's rows are a pure function of its facts
-(`onrecord.projections.turn_rows`), built when asked for and kept until the turn changes. So the fold
-can go on from where it stood, and gives the same rows as a fold from the start.
+(`onrecord.projections.turn_rows`), built when asked for and kept until the turn changes. So the
+fold can go on from where it stood, and gives the same rows as a fold from the start.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from onrecord.projections.erasure import ERASED, erase_message, erase_turn
 from onrecord.projections.lines import Facts, Place, Results, Said
 from onrecord.projections.outgoing import Outgoing
 from onrecord.projections.rows import Row
-from onrecord.projections.turn_rows import ERASED, TurnView, view
+from onrecord.projections.turn_rows import TurnView, view
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     ContentErased,
@@ -49,7 +50,13 @@ class Compaction:
     version: int
     summary: str
     turns: frozenset[str]
+    covered: frozenset[str]
     void: bool = False
+
+    def row(self) -> Row:
+        """Return the summary's row."""
+        ident = f"s{self.version}"
+        return Row(role="summary", id=ident, text=self.summary, versions=(self.version,))
 
 
 @dataclass(slots=True)
@@ -63,16 +70,13 @@ class Conversation:
     results: dict[str, list[tuple[int, str, ToolResultReceived]]] = field(default_factory=dict)
     conflicts: list[Recorded] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
-    erased_turns: dict[str, int] = field(default_factory=dict)
-    erased_messages: dict[str, int] = field(default_factory=dict)
-    erased_session: int = 0
     hidden: set[str] = field(default_factory=set)
     _names: TurnNames = field(default_factory=TurnNames)
     _home: dict[str, str] = field(default_factory=dict)
     _views: dict[str, tuple[object, TurnView]] = field(default_factory=dict)
 
     def apply(self, recorded: Recorded) -> None:
-        """Take the session's next event in; an event of another type than the known makes no row."""
+        """Take the session's next event in; one of an unknown type makes no row."""
         event, version = recorded.event, recorded.version
         turn = self._names.evolve(event)
         self.version = version
@@ -94,7 +98,7 @@ class Conversation:
             return [row for shown in views for row in shown.rows]
         compaction = self.compaction()
         swallowed = self._swallowed(compaction) if compaction else set[str]()
-        rows = [] if compaction is None else [self._summary(compaction)]
+        rows = [] if compaction is None else [compaction.row()]
         for shown in views:
             if shown.facts.name not in self.hidden and shown.facts.name not in swallowed:
                 rows.extend(shown.rows)
@@ -117,31 +121,13 @@ class Conversation:
     def _swallowed(self, compaction: Compaction) -> set[str]:
         return {t for t in compaction.turns if self.turns[t].said_at < compaction.version}
 
-    def _summary(self, compaction: Compaction) -> Row:
-        erased = [
-            *(v for turn, v in self.erased_turns.items() if turn in compaction.turns),
-            *(v for m, v in self.erased_messages.items() if self._home.get(m) in compaction.turns),
-            self.erased_session,
-        ]
-        text = ERASED if max(erased) > compaction.version else compaction.summary
-        ident = f"s{compaction.version}"
-        return Row(role="summary", id=ident, text=text, versions=(compaction.version,))
-
     def _view(self, name: str, *, last: bool) -> TurnView:
         facts = self.turns[name]
-        place = Place(
-            last,
-            bool(self.deliveries),
-            max(self.erased_turns.get(name, 0), self.erased_session),
-            frozenset(
-                (m, v) for m, v in self.erased_messages.items() if self._home.get(m) == name
-            ),
-        )
-        key = (facts.revision, place)
+        key = (facts.revision, Place(last, bool(self.deliveries)))
         known = self._views.get(name)
         if known is None or known[0] != key:
             answers = {message: self._answers(name, message) for message in facts.produced}
-            known = self._views[name] = (key, view(facts, place, answers))
+            known = self._views[name] = (key, view(facts, key[1], answers))
         return known[1]
 
     def _answers(self, turn: str, message: str) -> Results:
@@ -263,7 +249,7 @@ class Conversation:
             self._touch(delivery.turn)
 
     def _begin(self, delivery: Outgoing, turn: str | None) -> Outgoing:
-        """Enter a delivery; without a turn it is a closed one of its own, named by the delivery [1]."""
+        """Enter a delivery; without a turn it is a closed turn of its own, named by it [1]."""
         self.deliveries[delivery.id] = delivery
         if turn is None:
             turn = delivery.id
@@ -290,9 +276,9 @@ class Conversation:
         names = list(self.turns)
         covered = names[: names.index(through) + 1]
         closed = frozenset(name for name in covered if self.turns[name].closed)
-        self.compactions.append(Compaction(version, event.summary, closed))
+        self.compactions.append(Compaction(version, event.summary, closed, frozenset(covered)))
 
-    def _rewound(self, event: TranscriptRewound, version: int, _: object) -> None:
+    def _rewound(self, event: TranscriptRewound, *_: object) -> None:
         to_turn = self._names.resolve(event.to_turn)
         if to_turn not in self.turns:
             return
@@ -301,14 +287,23 @@ class Conversation:
         for compaction in self.compactions:
             compaction.void = compaction.void or to_turn in self._swallowed(compaction)
 
-    def _erased(self, event: ContentErased, version: int, _: object) -> None:
+    def _erased(self, event: ContentErased, *_: object) -> None:
         target = event.target
-        if target.get("session"):
-            self.erased_session = version
+        turns = list(self.turns) if target.get("session") else []
         if turn := target.get("turn"):
-            self.erased_turns[self._names.resolve(str(turn))] = version
-        if message := target.get("message"):
-            self.erased_messages[str(message)] = version
+            turns.append(self._names.resolve(str(turn)))
+        for name in turns:
+            if name in self.turns:
+                erase_turn(self._touch(name), self.results)
+        home = self._home.get(str(target.get("message")))
+        if home is not None:
+            last = next(name for name in reversed(self.turns) if self.turns[name].counts)
+            lines = self._view(home, last=home == last).lines
+            erase_message(self._touch(home), str(target["message"]), lines)
+            turns.append(home)
+        for compaction in self.compactions:
+            if not compaction.covered.isdisjoint(turns):
+                compaction.summary = ERASED
 
 
 _Handler = Callable[[Any, Any, int, Any], None]

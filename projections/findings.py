@@ -99,7 +99,11 @@ def _of_delivery(line: Line, *, closed: bool, over: bool) -> Iterator[_Found]:
         yield "partly-delivered", line.versions, "the user got a beginning of this text"
     if over and line.status == "in_doubt":
         yield "delivery-in-doubt", line.versions, "nobody knows whether the user got this text"
-    if line.shown.strip() and line.produced_text.strip() and not begins(line.produced_text, line.shown):
+    if (
+        line.shown.strip()
+        and line.produced_text.strip()
+        and not begins(line.produced_text, line.shown)
+    ):
         yield "delivered-differs", line.versions, "the user read another text than was produced"
     texts = [t.taken_text for t in line.takes if not t.edit and same(t.taken_text, t.text)]
     for text in {text.strip() for text in texts if text.strip()}:

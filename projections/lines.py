@@ -1,4 +1,4 @@
-"""The assistant's lines of one turn: which delivery belongs to which message, and what was seen of it.
+"""The assistant's lines of one turn: which delivery is of which message, what was seen of it.
 
 `Facts` is what the fold has gathered for a turn, `Place` is where the turn stands in its session.
 A pure function of both. The numbers in brackets name the rules of the transcript.
@@ -58,17 +58,15 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a turn stands: is it the last one, does its session have deliveries, what was erased."""
+    """Where a turn stands: is it the last one, and does its session have deliveries?"""
 
     last: bool
     tracked: bool
-    erased: int = 0
-    erased_messages: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(slots=True)
 class Line:
-    """A row in the making, with what findings need to know of it."""
+    """A row in the making. `also`: what else was seen of the row before it."""
 
     anchor: int
     origin: str
@@ -82,6 +80,7 @@ class Line:
     shown: str = ""
     status: str = ""
     whole: bool = False
+    also: bool = False
     versions: set[int] = field(default_factory=set)
     results: Results = field(default_factory=dict)
 
@@ -226,7 +225,7 @@ def _spread(lines: list[Line]) -> list[Line]:
         out.append(line)
         for group in line.others:
             other = Line(min(t.first for t in group), "delivered", _longest(group), line.message)
-            other.takes, other.shown = group, other.text
+            other.takes, other.shown, other.also = group, other.text, True
             other.deliveries = line.deliveries
             other.versions = {v for take in group for v in take.versions}
             line.versions -= other.versions
@@ -244,7 +243,9 @@ def _is_new(text: str, lines: list[Line]) -> bool:
     """Tell whether a recovered or final text says what no row says [6]."""
     if not text.strip():
         return False
-    if any(same(text, known) for line in lines for known in (line.text, line.shown, line.produced_text)):
+    if any(
+        same(text, known) for line in lines for known in (line.text, line.shown, line.produced_text)
+    ):
         return False
     return not any(akin(line.text, text) for line in _after_calls(lines))
 
@@ -253,7 +254,8 @@ def _add_recovered(lines: list[Line], facts: Facts) -> None:
     for version, event in facts.recovered:
         if _is_new(event.text or "", lines):
             line = Line(version, "recovered", event.text or "", versions={version})
-            at = next((i for i, other in enumerate(lines) if other.anchor > version), len(lines))
+            later = (i for i, o in enumerate(lines) if o.anchor > version and not o.also)
+            at = next(later, len(lines))
             lines.insert(at, line)
 
 
@@ -284,9 +286,7 @@ def _status(line: Line, lines: list[Line], facts: Facts, place: Place) -> str:
     completed = facts.final is not None and facts.final[1].outcome == "completed"
     stopped = not completed and facts.counts and (facts.closed or not place.last)
     unconfirmed = line.produced is None or line.origin == "delivered"
-    if line.whole or (
-        unconfirmed and stopped and not any(take.confirmed for take in line.takes)
-    ):
+    if line.whole or (unconfirmed and stopped and not any(take.confirmed for take in line.takes)):
         return "partial"
     return "delivered"
 

@@ -1,9 +1,9 @@
 """A delivery as the log tells it: what was attempted, taken, refused and revised.
 
-A delivery holds takes. A take is one attempt's text: the earlier text up to where the attempt starts
-over, and its own parts after it. What is visible of a take is what was attempted and not definitely
-refused; evidence that it was taken beats evidence that it was refused, in any order. A revision
-replaces what the takes up to its attempt said, because the platform's message now reads otherwise.
+A delivery holds takes. A take is one attempt's text: the earlier text up to where the attempt
+starts over, and its own parts after it. What is visible of a take is what was attempted and not
+definitely refused; evidence that it was taken beats evidence that it was refused, in any order. A
+revision replaces what the takes up to its attempt said, because the platform's message now reads otherwise.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Take:
 
 @dataclass(slots=True)
 class Outgoing:
-    """One delivery. `turn` and `message` as first named; `first` is the version of its first event."""
+    """One delivery. `message` as first named; `first`: the version of its first event."""
 
     id: str
     first: int
@@ -99,6 +99,15 @@ class Outgoing:
         else:
             self._revise(take, event.text)
 
+    def erase(self, put: str) -> None:
+        """Put `put` in the place of all text so far; what is taken or in doubt stays so."""
+        for take in self.takes:
+            if take.text and not take.superseded:
+                whole = take.taken >= len(take.text)
+                take.shift += len(put) - len(take.text)
+                take.text, take.settled, take.refused = put, len(put), []
+                take.taken = len(put) if whole else 0
+
     def _attempt(self, event: DeliveryAttempted, version: int) -> None:
         if not self.takes:
             self.kind = event.kind
@@ -123,7 +132,7 @@ class Outgoing:
         take.versions.append(version)
 
     def _take(self, attempt: int | None, *, exact: bool = False) -> Take | None:
-        """Return the newest take of `attempt` (absent: of the latest), or of the nearest before it."""
+        """Return the newest take of `attempt` (None: the latest), or of the nearest before it."""
         if not self.takes:
             return None
         if attempt is None:

@@ -1,4 +1,4 @@
-"""The rows of one turn: its lines, the user's messages and the tools' results, in order and closed."""
+"""The rows of one turn: its lines, the user's messages, the tools' results, in order and closed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from onrecord.projections.lines import Facts, Line, Place, Results, Said, lines_of
 from onrecord.projections.rows import Row
-from onrecord.transcript.events import ToolCall
 
-ERASED = "[erased]"
 RETRACTED = "[message withdrawn by the user]"
 NO_RESULT = "[no result: the turn ended before the tool answered]"
 NO_TEXT = "[no answer: the turn ended without text]"
@@ -34,22 +32,20 @@ def view(facts: Facts, place: Place, results: dict[str, Results]) -> TurnView:
     lines = lines_of(facts, place)
     for line in lines:
         line.results = results.get(line.message, {}) if line.calls else {}
-    return TurnView(facts, place, lines, _rows(lines, facts, place))
+    return TurnView(facts, place, lines, _rows(lines, facts))
 
 
-def _rows(lines: list[Line], facts: Facts, place: Place) -> list[Row]:
+def _rows(lines: list[Line], facts: Facts) -> list[Row]:
     """Lay out user, assistant and tool rows in order, and close a closed turn [2, 7, 8]."""
     items: list[tuple[int, int, list[Row]]] = []
     at = 0
     for n, line in enumerate(lines):
-        at = max(at, line.anchor)  # what else was seen stands after its row, whenever it was sent
+        if not line.also:  # what else was seen stands after its row, whenever it was sent
+            at = line.anchor
         items.append((at, n, [_assistant(line, facts), *_tools(line, facts)]))
-    for said in facts.users.values():
-        items.append((said.versions[0], -1, [_user(said, facts)]))
+    items += [(said.versions[0], -1, [_user(said, facts)]) for said in facts.users.values()]
     items.sort(key=lambda item: item[:2])
     rows = [row for _, _, group in items for row in group]
-    if place.erased or place.erased_messages:
-        rows = [_erase(row, place) for row in rows]
     if facts.closed and rows and not (rows[-1].role == "assistant" and rows[-1].text.strip()):
         rows.append(_closer(facts))
     return rows
@@ -111,23 +107,4 @@ def _closer(facts: Facts) -> Row:
         origin="synthetic",
         turn=facts.name,
         versions=tuple(v for v in (facts.closed_at,) if v),
-    )
-
-
-def _erase(row: Row, place: Place) -> Row:
-    until = max([place.erased, *(v for m, v in place.erased_messages if m == row.message)])
-    if not row.versions or row.versions[0] > until:
-        return row
-    return Row(
-        role=row.role,
-        id=row.id,
-        text=ERASED if row.text.strip() else row.text,
-        origin="synthetic" if row.role == "user" else row.origin,
-        delivery=row.delivery,
-        tool_calls=tuple(ToolCall(call.id, call.name) for call in row.tool_calls),
-        tool_call=row.tool_call,
-        turn=row.turn,
-        versions=row.versions,
-        message=row.message,
-        is_error=row.is_error,
     )
