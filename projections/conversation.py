@@ -225,8 +225,6 @@ class Conversation:
             delivery = self._begin(Outgoing(event.delivery, version), turn)
         delivery.evolve(event, version)
         home = self._home.get(delivery.message) if delivery.message else None
-        if delivery.message and home is None and delivery.turn is not None:
-            self._home[delivery.message] = home = delivery.turn
         if home is not None and home != delivery.turn:
             self._move(delivery, home)
         elif delivery.turn is not None:

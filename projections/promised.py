@@ -230,8 +230,6 @@ class Reading:
         sent.message = sent.message or event.message
         sent.attempted(event, version)
         own = self.turn_of(sent)
-        if sent.message is not None and sent.message not in self.home:
-            self.home[sent.message] = own
         if not sent.notice:
             self.spoken[own] = version
 
