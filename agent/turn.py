@@ -1,0 +1,210 @@
+"""What an agent loop calls, blocking: one turn from the user's message to its end, on record.
+
+    agent = Agent(log, session)
+    with agent.turn(receipt.turn) as turn:
+        turn.model_called("gpt-5", rendered=messages)
+        with turn.stream() as answer:
+            for chunk in chunks:
+                answer.add(chunk)
+        turn.end(text=answer.text)
+
+Leaving a turn closes it: completed, failed where an exception passes, interrupted where it is stopped
+(cancellation, KeyboardInterrupt). The exception goes on as it is; where its record can't be written,
+it carries a note that says so. `onrecord.agent.async_turn` is the same for an event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from onrecord.agent.events import TurnEvents, lost, outcome_of
+from onrecord.transcript import failpoints
+from onrecord.transcript.errors import LeaseLost, OnRecordError
+from onrecord.transcript.events import Event, ToolCall
+from onrecord.transcript.leases import Lease
+from onrecord.transcript.recorded import Recorded
+
+if TYPE_CHECKING:
+    from onrecord.transcript.log import TranscriptLog
+
+
+class Agent:
+    """Writes what an agent does in a session. `lease`: the right to, where several processes run."""
+
+    def __init__(
+        self, log: TranscriptLog, session: str, *, lease: Lease | None = None, writer: str = "agent"
+    ) -> None:
+        self.log = log
+        self.session = session
+        self.lease = lease
+        self.writer = writer
+
+    def receive(
+        self,
+        text: str,
+        *,
+        message: str | None = None,
+        turn: str | None = None,
+        parts: Sequence[Any] = (),
+    ) -> str:
+        """Record a user's message where no gateway did; return the turn that it belongs to."""
+        name = message or uuid4().hex
+        made = TurnEvents(turn or name, self.writer).user(text, name, turn, parts)
+        self.append(made)
+        return turn or name
+
+    def turn(self, name: str) -> Turn:
+        """Open a turn. `name`: as the inbox's receipt, or `receive`, says."""
+        return Turn(self, name)
+
+    def append(self, *events: Event) -> tuple[Recorded, ...]:
+        """Write events to the session, durable when it returns."""
+        return self.log.append(self.session, *events, lease=self.lease)
+
+
+class Turn:
+    """One turn. A context manager; each method returns when its record is durable."""
+
+    def __init__(self, agent: Agent, name: str) -> None:
+        self.name = name
+        self.closed = False
+        self._agent = agent
+        self._events = TurnEvents(name, agent.writer)
+
+    def next_message(self) -> str:
+        """Return an id for a message to come, for a delivery that begins before it is complete."""
+        return self._events.next_id("m")
+
+    def model_called(
+        self, model: str = "", *, rendered: Any = None, version: int | None = None, call: str = ""
+    ) -> str:
+        """Record which transcript the model is asked with, before it is; return the call's id.
+
+        `rendered`: the messages as they go to the model; `version`: the session's version that they
+        go up to, the current one if absent.
+        """
+        call = call or self._events.next_id("c")
+        if version is None:
+            version = self._agent.log.version(self._agent.session)
+        self._agent.append(self._events.model(call, model, version, rendered))
+        return call
+
+    def produced(
+        self,
+        text: str,
+        tool_calls: Iterable[ToolCall] = (),
+        *,
+        message: str | None = None,
+        finish_reason: str | None = None,
+        reasoning: str | None = None,
+        usage: dict[str, Any] | None = None,
+    ) -> str:
+        """Record a complete response, before its tools run and before it is sent; return its id."""
+        message = message or self.next_message()
+        calls = list(tool_calls)
+        self._agent.append(
+            self._events.produced(text, calls, message, finish_reason, reasoning, usage)
+        )
+        if not calls:
+            failpoints.hit("answer-durable")
+        return message
+
+    def tool_result(self, tool_call: str, text: str, *, is_error: bool = False) -> None:
+        """Record what a tool answered."""
+        failpoints.hit("tool-ran")
+        self._agent.append(self._events.result(tool_call, text, is_error=is_error))
+
+    def stream(self, message: str | None = None) -> Stream:
+        """Gather a response as it streams; its text is kept however the stream ends."""
+        return Stream(self, message or self.next_message())
+
+    def broken(self, reason: str, message: str | None = None) -> None:
+        """Record that the model's stream died."""
+        self._agent.append(self._events.broken(reason, message))
+
+    def recovered(self, kind: str, text: str | None = None, prompt: str | None = None) -> None:
+        """Record what was done about a broken or empty answer."""
+        self._agent.append(self._events.recovered(kind, text, prompt))
+
+    def end(self, outcome: str = "completed", text: str | None = None) -> None:
+        """Close the turn. `text`: the final answer, where the agent has one."""
+        failpoints.hit("before-final")
+        self._agent.append(self._events.final(outcome, text))
+        self.closed = True
+
+    def __enter__(self) -> Turn:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.closed:
+            return
+        if error is None:
+            self.end()
+            return
+        if lost(error):
+            error.add_note("the turn was left open: another process has the session")
+            return
+        try:
+            if self._agent.lease is not None:
+                self._agent.log.leases.check(self._agent.lease)
+            self.end(outcome_of(error))
+        except LeaseLost:
+            error.add_note("the turn was left open: another process has the session")
+        except OnRecordError as refused:
+            error.add_note(f"the end of turn {self.name!r} could not be recorded: {refused}")
+
+
+class Stream:
+    """A response that is being streamed. A context manager: leaving it records what it came to."""
+
+    def __init__(self, turn: Turn, message: str) -> None:
+        self.message = message
+        self.tool_calls: list[ToolCall] = []
+        self.finish_reason: str | None = None
+        self.reasoning: str | None = None
+        self.usage: dict[str, Any] | None = None
+        self._turn = turn
+        self._chunks: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """Return what came so far."""
+        return "".join(self._chunks)
+
+    def add(self, chunk: str) -> str:
+        """Take a piece of text, and return it."""
+        self._chunks.append(chunk)
+        return chunk
+
+    def call(self, call: ToolCall) -> None:
+        """Take a complete tool call."""
+        self.tool_calls.append(call)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        failpoints.hit("model-text")
+        if error is None:
+            self._turn.produced(
+                self.text, self.tool_calls, message=self.message, finish_reason=self.finish_reason,
+                reasoning=self.reasoning, usage=self.usage,
+            )  # fmt: skip
+            return
+        try:
+            self._turn._agent.append(*self._turn._events.partial(error, self.message, self.text))
+        except OnRecordError as refused:
+            error.add_note(f"what was streamed could not be recorded: {refused}")

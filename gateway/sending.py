@@ -1,0 +1,450 @@
+"""The rules of sending: what is written before a text goes out, and what after, in which order.
+
+One `Course` is one delivery. It does nothing itself: its methods are flows (see `effects`), so that
+the blocking and the async gateway follow the same rules. For each part: the attempt is durable, the
+lease is checked, the stored text is sent, the outcome is recorded. Whatever fails before the request
+leaves a definite failure, whatever stops it midway leaves a doubt, and both are on record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal, cast
+from uuid import uuid5
+
+from onrecord.gateway.effects import Append, Ask, Check, Flow, Transmit, Wait
+from onrecord.gateway.outcomes import (
+    NotSent,
+    RateLimited,
+    SendError,
+    SendInDoubt,
+    SendRefused,
+    classify,
+)
+from onrecord.gateway.platform import Abilities, Found, Op, Request
+from onrecord.gateway.splitting import split, steady
+from onrecord.transcript import failpoints
+from onrecord.transcript.codec import NAMESPACE, storable
+from onrecord.transcript.errors import AppendRefused, OnRecordError
+from onrecord.transcript.events import (
+    DeliveryAttempted,
+    DeliveryConfirmed,
+    DeliveryFailed,
+    DeliveryRevised,
+    Event,
+    StreamChunkDelivered,
+    Target,
+)
+from onrecord.transcript.recorded import Recorded
+
+State = Literal[
+    "open", "delivered", "empty", "refused", "not_sent", "waiting", "in_doubt", "stopped"
+]
+
+TRIES = 4
+"""Times that one part is tried at most."""
+FIRST_PAUSE = 0.2
+"""Seconds before the second try; doubled with each."""
+LONGEST_WAIT = 60.0
+"""Seconds that a sender sleeps for a rate limit; a later time is handed to the caller."""
+
+
+class AlreadyAttempted(AppendRefused):
+    """This very part was attempted before; nothing was sent. Ask recovery what is known of it."""
+
+    stored = "yes"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a delivery stands.
+
+    `state`: delivered; empty (nothing but blank: nothing was sent); refused (by the platform);
+    not_sent (nothing reached it); waiting (not before `not_before`); in_doubt (may have been taken);
+    stopped (the sender was, between two parts); open (its stream isn't finished). `text` is what was
+    taken, `rest` what wasn't sent. `error` is the last failure.
+    """
+
+    delivery: str
+    state: State
+    text: str = ""
+    rest: str = ""
+    platform_messages: tuple[str, ...] = ()
+    attempt: int = 1
+    not_before: datetime | None = None
+    error: Exception | None = None
+
+    @property
+    def delivered(self) -> bool:
+        """Tell whether the platform took all of it."""
+        return self.state == "delivered"
+
+    def raise_unless_delivered(self) -> None:
+        """Raise what stood in the way, unless there was nothing to send or all was taken."""
+        if self.state not in ("delivered", "empty"):
+            raise self.error or SendError(f"delivery {self.delivery!r} is {self.state}")
+
+
+@dataclass
+class Shown:
+    """A message of the platform that holds the delivery's text from `start` on."""
+
+    start: int
+    platform_message: str | None
+
+
+@dataclass
+class Course:
+    """One delivery under way.
+
+    `text` is what was attempted so far and not refused; `waiting_text` what isn't attempted yet.
+    """
+
+    session: str
+    delivery: str
+    target: Target
+    abilities: Abilities
+    render: Callable[[str, str | None], str]
+    turn: str | None = None
+    message: str | None = None
+    kind: str = "answer"
+    writer: str = "gateway"
+    tries: int = TRIES
+    longest_wait: float = LONGEST_WAIT
+    text: str = ""
+    attempt: int = 1
+    shown: list[Shown] = field(default_factory=list)
+    waiting_text: str = ""
+    state: State = "open"
+    not_before: datetime | None = None
+    error: Exception | None = None
+    plain: int = 0
+    evidence: str = "answer"
+    finishing: bool = False
+    resumed: bool = False
+
+    def write(self, chunk: str, *, due: bool = True) -> Flow[None]:
+        """Take a chunk of a stream, and send what is ready if `due`."""
+        self.waiting_text += chunk
+        if not due or self.state != "open" or self.abilities.streaming == "whole":
+            return
+        ready = steady(self.waiting_text)
+        if self.waiting_text[:ready].strip():
+            yield from self._place(ready)
+
+    def finish(self) -> Flow[Outcome]:
+        """Send what is left and confirm the delivery."""
+        if self.state == "open" and self.waiting_text.strip():
+            self.finishing = True
+            yield from self._place(len(self.waiting_text))
+        elif self.state == "open" and self.text:
+            self.waiting_text, self.state = "", "delivered"
+            yield Append((self._confirmation(self._now()),), durable=False)
+        elif self.state == "open":
+            self.state = "empty"
+        return self.outcome()
+
+    def replace(self, text: str) -> Flow[Outcome]:
+        """Make the platform's messages read `text`: a longer text goes on, another starts over.
+
+        Raise ValueError, before anything is sent, where the platform can't: it has no edits, or
+        `text` is blank or needs fewer messages than are shown.
+        """
+        if self.state not in ("open", "delivered") or not self.text:
+            raise ValueError(f"delivery {self.delivery!r} is {self.state}: nothing stands to edit")
+        if not text.strip():
+            raise ValueError("an edit to blank text; platforms refuse it")
+        self.waiting_text = ""
+        if text == self.text:
+            return (yield from self.finish()) if self.state == "open" else self.outcome()
+        self.state = "open"
+        same = _common(self.text, text)
+        if same == len(self.text):
+            self.waiting_text, self.finishing = text[same:], True
+            yield from self._place(len(self.waiting_text), edit=True)
+            return self.outcome()
+        return (yield from self._revise(text, _changed_from(text, same)))
+
+    def outcome(self) -> Outcome:
+        """Return how the delivery stands now."""
+        return Outcome(
+            self.delivery,
+            self.state,
+            self.text,
+            self.waiting_text,
+            tuple(s.platform_message for s in self.shown if s.platform_message),
+            self.attempt,
+            self.not_before,
+            self.error,
+        )
+
+    def _place(self, ready: int, *, edit: bool = False) -> Flow[None]:
+        """Send the first `ready` code points of what waits, each message's part by itself."""
+        new, kept = self.waiting_text[:ready], self.waiting_text[ready:]
+        edits = edit or self.abilities.streaming == "edit"
+        start = self.shown[-1].start if edits and self.shown else len(self.text)
+        shown = len(self.text) - start
+        pieces = split(
+            self.text[start:] + new, self.abilities.limit, self.abilities.count, at_least=shown
+        )
+        for number, piece in enumerate(pieces):
+            grows = edits and bool(self.shown) and number == 0
+            part = piece[shown:] if grows else piece
+            last = self.finishing and number + 1 == len(pieces)
+            if self.text:
+                failpoints.hit("between-edits" if grows else "between-parts")
+            if part and not (yield from self._part(part, start if grows else None, last=last)):
+                break
+            new = new[len(part) :]
+        self.waiting_text = new + kept
+
+    def _revise(self, text: str, changed: int) -> Flow[Outcome]:
+        """Change text that was sent: the next attempt, from the first changed offset."""
+        first = max((n for n, s in enumerate(self.shown) if s.start <= changed), default=0)
+        start = self.shown[first].start
+        pieces = split(text[start:], self.abilities.limit, self.abilities.count)
+        if first + len(pieces) < len(self.shown) or not self._can_edit(first):
+            raise ValueError(
+                "the new text leaves a message empty, or the platform gave no id to edit"
+            )
+        before, self.text = self.text, text[:changed]
+        self.attempt += 1
+        self.finishing = False
+        for number, piece in enumerate(pieces):
+            at = first + number
+            part = piece[changed - start :] if number == 0 else piece
+            if at < len(self.shown) and number:
+                self.shown[at].start = len(self.text)
+            edits = self.shown[at] if at < len(self.shown) else None
+            if not (yield from self._part(part, edits.start if edits else None, edits)):
+                self.waiting_text = text[len(self.text) :]
+                self.text = before if number == 0 else self.text
+                return self.outcome()
+        self.state = "delivered"
+        now = self._now()
+        yield Append(
+            (
+                DeliveryRevised(
+                    delivery=self.delivery, text=self.text, attempt=self.attempt, at=now,
+                    writer=self.writer,
+                ),
+                self._confirmation(now),
+            ),
+            durable=False,
+        )  # fmt: skip
+        return self.outcome()
+
+    def _can_edit(self, first: int) -> bool:
+        return all(s.platform_message for s in self.shown[first:])
+
+    def _part(
+        self, part: str, start: int | None, edits: Shown | None = None, *, last: bool = False
+    ) -> Flow[bool]:
+        """Send one part until it is taken or given up; tell whether it was taken.
+
+        `start`: where the message begins that it is an edit of; None for a message of its own.
+        `last`: nothing follows, so that its outcome confirms the delivery.
+        """
+        shown = edits or (self.shown[-1] if start is not None else None)
+        offset = len(self.text)
+        for number in range(self.tries):
+            event, request = self._attempt(part, offset, start, shown)
+            stored = yield from self._record(event)
+            error = yield from self._transmit(event, request)
+            if isinstance(error, SendError):
+                again = yield from self._failed(event, request, error, number)
+                known = again.platform_message or "" if isinstance(again, Found) else None
+            else:
+                again, known = False, error
+            if known is not None:
+                yield from self._taken(stored, known, shown, last=last)
+                return True
+            if not again:
+                return False
+            self.attempt += 1
+        return False
+
+    def _attempt(
+        self, part: str, offset: int, start: int | None, shown: Shown | None
+    ) -> tuple[DeliveryAttempted, Request]:
+        op: Op = "edit" if shown is not None else "send"
+        form = self.abilities.formats[min(self.plain, len(self.abilities.formats) - 1)]
+        # What is sent is what is stored: the log replaces lone surrogates one by one.
+        content = storable((self.text[start:] if start is not None else "") + part)
+        if self.abilities.count(content) > self.abilities.limit:
+            content = content.rstrip()
+        wire = self.render(content, form)
+        digest = hashlib.sha256(wire.encode("utf-8", "surrogatepass")).hexdigest()
+        key = uuid5(NAMESPACE, f"{self.session}\0{self.delivery}\0{offset}\0{op}\0{digest}").hex
+        event = DeliveryAttempted(
+            delivery=self.delivery, text=part, offset=offset, turn=self.turn, message=self.message,
+            kind=self.kind, attempt=self.attempt, target=self.target, op=op, format=form, wire=digest,
+            at=self._now(), writer=self.writer,
+        )  # fmt: skip
+        message = shown.platform_message if shown else None
+        return event, Request(op, self.target, content, wire, key, form, message)
+
+    def _record(self, event: DeliveryAttempted) -> Flow[str]:
+        """Make the attempt durable; return the stored text. Any error means: nothing is sent."""
+        try:
+            records: tuple[Recorded, ...] = yield Append((event,))
+        except OnRecordError:
+            raise
+        except BaseException as stop:
+            # Once begun the append completes, so the attempt may be there: say that nothing was sent.
+            yield from self._note(stop, self._failure(event, "stopped before it was sent"))
+            raise
+        stored = cast("DeliveryAttempted", records[0].event)
+        if stored.at != event.at:
+            raise AlreadyAttempted(
+                f"delivery {event.delivery!r}, attempt {event.attempt}, offset {event.offset} was "
+                f"attempted at {stored.at}; nothing was sent now, ask recovery what is known of it",
+                session=self.session, delivery=event.delivery,
+            )  # fmt: skip
+        return stored.text
+
+    def _transmit(self, event: DeliveryAttempted, request: Request) -> Flow[str | SendError]:
+        try:
+            yield Check()
+        except BaseException as error:
+            yield from self._note(error, self._failure(event, f"not sent: {error or 'stopped'}"))
+            raise
+        try:
+            for name in ("attempted", "terminated", "stopped"):
+                failpoints.hit(name)
+            if self.resumed:
+                failpoints.hit("recovery-sending")
+            answer: str | None = yield Transmit(request)
+            failpoints.hit("answer-read")
+        except Exception as error:
+            known = classify(error)
+            if known is None:
+                yield from self._note(error, self._failure(event, _say(error), definite=False))
+                raise
+            if known is not error:
+                known.__cause__ = error
+            return known
+        except BaseException as stop:
+            yield from self._note(stop, self._failure(event, _say(stop), definite=False))
+            raise
+        return answer or ""
+
+    def _taken(
+        self, stored: str, platform_message: str, shown: Shown | None, *, last: bool
+    ) -> Flow[None]:
+        if shown is None:
+            shown = Shown(len(self.text), None)
+            self.shown.append(shown)
+        shown.platform_message = platform_message or shown.platform_message
+        self.text += stored
+        now = self._now()
+        if last:
+            self.state, outcome = "delivered", self._confirmation(now)
+        else:
+            outcome = StreamChunkDelivered(
+                delivery=self.delivery, through=len(self.text), attempt=self.attempt,
+                platform_message=shown.platform_message, at=now, writer=self.writer,
+            )  # fmt: skip
+        yield Append((outcome,), durable=False)
+        if last:
+            failpoints.hit("confirmed")
+
+    def _failed(
+        self, event: DeliveryAttempted, request: Request, error: SendError, number: int
+    ) -> Flow[bool | Found]:
+        """Record a failure; tell whether to try again, or what a lookup found."""
+        self.error, last = error, number + 1 >= self.tries
+        if isinstance(error, RateLimited):
+            until = self._now() + timedelta(seconds=error.retry_after)
+            # The time is durable before the sleep, so that it survives a crash.
+            yield Append((self._failure(event, str(error), not_before=until),))
+            if last or error.retry_after > self.longest_wait:
+                self.state, self.not_before = "waiting", until
+                return False
+            failpoints.hit("retry-after")
+            yield Wait(error.retry_after)
+            return True
+        yield Append((self._failure(event, str(error), definite=error.definite),), durable=False)
+        if isinstance(error, SendInDoubt):
+            found = yield from self._look(event, request)
+            if found is not None and found.taken:
+                self.evidence = "lookup"
+                return found
+            repeatable = found is not None or request.op == "edit" or self.abilities.idempotent
+            if last or not repeatable:
+                self.state = "not_sent" if found is not None else "in_doubt"
+        elif isinstance(error, SendRefused):
+            failpoints.hit("markup-refused")
+            self.plain += 1
+            last = last or not error.markup or self.plain >= len(self.abilities.formats)
+            self.state = "refused" if last else self.state
+            return not last
+        elif last or not isinstance(error, NotSent):
+            self.state = "not_sent"
+        if self.state == "open":
+            yield Wait(FIRST_PAUSE * 2**number)
+        return self.state == "open"
+
+    def _look(self, event: DeliveryAttempted, request: Request) -> Flow[Found | None]:
+        if not self.abilities.lookup:
+            return None
+        try:
+            found: Found | None = yield Ask(request)
+        except Exception as error:
+            if classify(error) is None:
+                raise
+            return None
+        if found is not None and not found.taken:
+            yield Append((self._failure(event, "the platform doesn't have it", evidence="lookup"),))
+        return found
+
+    def _confirmation(self, now: datetime) -> DeliveryConfirmed:
+        return DeliveryConfirmed(
+            delivery=self.delivery,
+            platform_messages=[s.platform_message for s in self.shown if s.platform_message],
+            evidence=self.evidence, attempt=self.attempt, at=now, writer=self.writer,
+        )  # fmt: skip
+
+    def _failure(
+        self,
+        event: DeliveryAttempted,
+        reason: str,
+        *,
+        definite: bool = True,
+        not_before: datetime | None = None,
+        evidence: str | None = None,
+    ) -> DeliveryFailed:
+        return DeliveryFailed(
+            delivery=event.delivery, offset=event.offset, reason=reason, definite=definite,
+            not_before=not_before, evidence=evidence, attempt=event.attempt, at=self._now(),
+            writer=self.writer,
+        )  # fmt: skip
+
+    def _note(self, original: BaseException, event: Event) -> Flow[None]:
+        """Record what is known as `original` passes by; it is never masked by a failing append."""
+        self.state = "stopped"
+        try:
+            yield Append((event,))
+        except OnRecordError as error:
+            original.add_note(f"the outcome could not be recorded: {error}")
+
+    @staticmethod
+    def _now() -> datetime:
+        return datetime.now(UTC)
+
+
+def _say(error: BaseException) -> str:
+    return f"{type(error).__name__}{f': {error}' if str(error) else ''} while the platform answered"
+
+
+def _common(one: str, other: str) -> int:
+    limit = min(len(one), len(other))
+    return next((i for i in range(limit) if one[i] != other[i]), limit)
+
+
+def _changed_from(text: str, same: int) -> int:
+    """Return where an edit starts over: never where nothing but blank text would follow."""
+    return min(same, max(len(text.rstrip()) - 1, 0))

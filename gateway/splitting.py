@@ -1,0 +1,108 @@
+"""Cut a text into messages that a platform takes.
+
+The pieces joined are the text. A cut never falls inside a grapheme (a family emoji, a letter with its
+accents), and blank space at a cut belongs to the piece before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import regex
+
+_GRAPHEME = regex.compile(r"\X")
+_BREAKS = (
+    regex.compile(r"\n[^\S\n]*\n\s*"),
+    regex.compile(r"\n\s*"),
+    regex.compile(r"[.!?…。！？]['\")\]’”]*\s+|[。！？]"),
+    regex.compile(r"\s+"),
+)
+"""Where to cut by preference: between paragraphs, lines, sentences, words."""
+
+FULL_ENOUGH = 0.5
+"""A better kind of break is worth leaving up to this part of a message empty."""
+
+
+def split(
+    text: str, limit: int, count: Callable[[str], int] = len, *, at_least: int = 0
+) -> list[str]:
+    """Return `text` in pieces whose content, without trailing blank space, counts `limit` at most.
+
+    `at_least`: code points at the start that are out already and stay in the first piece. A single
+    grapheme over the limit is the one thing that is cut, by code points: it couldn't go out else.
+    Raise ValueError for a limit below 1.
+    """
+    if limit < 1:
+        raise ValueError(f"a message limit of {limit} takes no text: give 1 or more")
+    pieces = []
+    while text:
+        end = _cut(text, limit, count, at_least)
+        pieces.append(text[:end])
+        text, at_least = text[end:], 0
+    return pieces
+
+
+def steady(text: str) -> int:
+    """Return how much of a growing text can't change its meaning by what follows (code points).
+
+    The last grapheme may still get an accent or a joiner.
+    """
+    last = 0
+    for found in _GRAPHEME.finditer(text[-_LOOK_BACK:]):
+        last = found.start()
+    return max(len(text) - _LOOK_BACK, 0) + last
+
+
+_LOOK_BACK = 64
+"""Code points in which the last grapheme is looked for; longer ones are adornment without end."""
+
+
+def _cut(text: str, limit: int, count: Callable[[str], int], at_least: int) -> int:
+    if count(text.rstrip()) <= limit:
+        return len(text)
+    room = _longest(text, limit, count)
+    fit = _whole_graphemes(text, room)
+    if fit == 0:
+        fit = max(room, 1)
+    fit = max(fit, at_least)
+    window = _with_blank(text, fit)
+    if window > fit or text[fit - 1 : fit].isspace():
+        return window
+    floor = max(at_least, int(fit * FULL_ENOUGH), 1)
+    for kind in _BREAKS:
+        best = max((m.end() for m in kind.finditer(text, 0, fit)), default=0)
+        if best >= floor:
+            return _with_blank(text, best)
+    return max(
+        (m.end() for m in _BREAKS[-1].finditer(text, 0, fit) if m.end() >= at_least and m.end()),
+        default=fit,
+    )
+
+
+def _longest(text: str, limit: int, count: Callable[[str], int]) -> int:
+    """Return the most code points from the start that count `limit` at most."""
+    low, high = 0, min(len(text), limit if count is len else len(text))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(text[:middle]) <= limit else (low, middle - 1)
+    return low
+
+
+def _whole_graphemes(text: str, end: int) -> int:
+    """Return the last grapheme boundary at or before `end`."""
+    if end >= len(text):
+        return len(text)
+    start = max(0, end - _LOOK_BACK)
+    boundary = 0
+    for found in _GRAPHEME.finditer(text, start, min(len(text), end + _LOOK_BACK)):
+        if found.start() > end:
+            break
+        if start == 0 or found.start() > start:
+            boundary = found.start()
+    return boundary
+
+
+def _with_blank(text: str, end: int) -> int:
+    while end < len(text) and text[end].isspace():
+        end += 1
+    return end
