@@ -97,12 +97,23 @@ def _twice(
     standing = sum(line.strip() == wanted for line in spoken)
     if standing < 2:
         return False
-    delivered = {t.delivery for t in promised if t.turn == text.turn and t.text.strip() == wanted}
-    produced = sum(
-        turn == text.turn and words.strip().startswith(wanted)
-        for turn, words in reading.produced.values()
-    )
-    return standing > max(len(delivered), produced)
+    sources = {
+        message
+        for message, (turn, words) in reading.produced.items()
+        if turn == text.turn and _akin(words.strip(), wanted)
+    }
+    apart = not sources  # a delivery without a message is of a produced one where one fits
+    for other in promised:
+        if other.turn == text.turn and other.text.strip() == wanted:
+            if other.message is not None:
+                sources.add(other.message)
+            elif apart:
+                sources.add(other.delivery)
+    return standing > len(sources)
+
+
+def _akin(a: str, b: str) -> bool:
+    return bool(a) and (a.startswith(b) or b.startswith(a))
 
 
 def _out_of_order(
