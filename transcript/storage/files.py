@@ -58,9 +58,9 @@ def release(file: Identity) -> None:
 
 
 def _claim(path: str, *, create: bool) -> Identity:
-    if create:
-        _make(path)
     with _lock:
+        if create:
+            _make(path)
         try:
             found = os.stat(path)
         except FileNotFoundError:

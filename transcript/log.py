@@ -1,0 +1,305 @@
+"""The log: open, append, read, follow."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from onrecord.transcript import codec
+from onrecord.transcript.append import ANY, Draft, Outcome, States, append
+from onrecord.transcript.errors import (
+    AppendInDoubt,
+    BadEvent,
+    OnRecordError,
+    StorageError,
+    WrongExpectedVersion,
+)
+from onrecord.transcript.events import Event
+from onrecord.transcript.leases import Lease, Leases, LeaseState
+from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.storage import dbapi, journal, leasing
+from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database, path_of
+from onrecord.transcript.storage.journal import SessionHead
+from onrecord.transcript.subscription import BATCH, Signal, Subscription
+
+if TYPE_CHECKING:
+    from onrecord.transcript.aio import AsyncTranscriptLog
+
+__all__ = ["ANY", "SessionHead", "Subscription", "TranscriptLog"]
+
+DEFAULT_URL = "sqlite:///onrecord.db"
+EVENTS_AT_ONCE = 10_000
+"""Events that one append may have."""
+
+
+class TranscriptLog:
+    """A log of sessions in one database. Safe for threads and for processes that fork.
+
+    Every append is one transaction, all or nothing. Versions, positions and times come from the log.
+    """
+
+    def __init__(self, database: Database, *, text_limit: int = codec.TEXT_LIMIT) -> None:
+        self._database = database
+        self._text_limit = text_limit
+        self._states = States()
+        self._signal = Signal()
+        self._aio: AsyncTranscriptLog | None = None
+        self.leases = Leases(_LeaseStore(database))
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str] = DEFAULT_URL,
+        *,
+        create: bool = True,
+        text_limit: int = codec.TEXT_LIMIT,
+        busy_timeout: float = BUSY_TIMEOUT,
+    ) -> TranscriptLog:
+        """Open the log at a URL (`sqlite:///file`, `sqlite://` for memory) or a path.
+
+        `text_limit`: bytes of UTF-8 a text may have; `busy_timeout`: seconds to wait for another
+        process's write. Raise NotALog (the file is something else, or with `create=False` isn't
+        there), SchemaVersionMismatch, StorageBusy, StorageFailed.
+        """
+        database = Database(path_of(url), create=create, busy_timeout=busy_timeout)
+        return cls(database, text_limit=text_limit)
+
+    @property
+    def database(self) -> Database:
+        """The database that the log stands in."""
+        return self._database
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def append(
+        self,
+        session: str,
+        *events: Event,
+        expected_version: int = ANY,
+        durable: bool = True,
+        lease: Lease | None = None,
+    ) -> tuple[Recorded, ...]:
+        """Append events in one transaction; return where each stands.
+
+        An event whose id is there with the same content is returned where it stands. One with other
+        content raises KeyConflict if it is an intent, and is stored under an id of its own with
+        `conflicts_with` if it is a fact. Durable: on the disk when this returns; else committed, in
+        order, and carried by the next durable append. Under a lease that was lost or expired intents
+        raise LeaseLost, facts are stored under its generation. Also raised: BadEvent, EventTooLarge,
+        OffsetMismatch, WrongExpectedVersion, StorageError.
+        """
+        drafts = [Draft(*codec.prepare(event, self._text_limit)) for event in events]
+        return self.append_drafts(
+            session, drafts, expected_version=expected_version, durable=durable, lease=lease
+        )
+
+    def append_drafts(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        expected_version: int = ANY,
+        durable: bool = True,
+        lease: Lease | None = None,
+    ) -> tuple[Recorded, ...]:
+        """Append prepared events, those of an import with the time at which they were recorded."""
+        session = _checked(session)
+        if len(drafts) > EVENTS_AT_ONCE:
+            raise BadEvent(f"{len(drafts)} events in one append; {EVENTS_AT_ONCE} at most")
+        if lease is not None and lease.session != session:
+            raise BadEvent(f"a lease of session {lease.session!r} given for session {session!r}")
+        if not drafts:
+            return self._nothing(session, expected_version)
+        outcome = Outcome([])
+        doing = f"appending to session {session!r}"
+        try:
+            with self._database.write(durable=durable, doing=doing) as connection:
+                try:
+                    outcome = append(
+                        connection, self._states, session, drafts, expected_version, lease
+                    )
+                    if durable and not outcome.new:
+                        # What is there already may have been committed without a sync.
+                        self._database.flush(connection)
+                except BaseException:
+                    self._states.forget(session)
+                    raise
+        except CommitUnclear as unclear:
+            self._states.forget(session)
+            self._settle(session, outcome, unclear)
+        except OnRecordError:
+            self._states.forget(session)
+            raise
+        self._signal.ring()
+        return tuple(outcome.records)
+
+    def _nothing(self, session: str, expected_version: int) -> tuple[Recorded, ...]:
+        if expected_version != ANY:
+            actual = self.version(session)
+            if actual != expected_version:
+                raise WrongExpectedVersion(
+                    f"session {session!r} is at version {actual}, not {expected_version}",
+                    session=session, expected=expected_version, actual=actual,
+                )  # fmt: skip
+        return ()
+
+    def _settle(self, session: str, outcome: Outcome, unclear: CommitUnclear) -> None:
+        """Find out whether a commit that failed happened; return if it did, raise if it did not.
+
+        A commit whose sync failed may be in the WAL and not in its index: it would come back after a
+        crash. A write of our own takes its place there, and only then a "no" is final.
+        """
+        doing = f"appending to session {session!r}"
+        ids = [record.id for record in outcome.records]
+        no_space = dbapi.code(unclear.cause) == dbapi.FULL
+        try:
+            found = self._are_there(ids)
+            if not found and not no_space:
+                with self._database.write(doing=doing) as connection:
+                    found = all(journal.find(connection, id) is not None for id in ids)
+                    self._database.flush(connection)
+            if found:
+                self._database.checkpoint()
+        except (StorageError, CommitUnclear) as error:
+            raise AppendInDoubt(
+                f"{doing}: the commit failed ({unclear}) and the storage can't be asked ({error}); "
+                "don't send, and try the same events again once it is back",
+                session=session, ids=ids,
+            ) from unclear.cause  # fmt: skip
+        if not found:
+            raise dbapi.translate(unclear.cause, doing) from unclear.cause
+
+    def _are_there(self, ids: Sequence[UUID]) -> bool:
+        def run(connection: Any) -> bool:
+            return all(journal.find(connection, id) is not None for id in ids)
+
+        return self._database.read("looking up an append", run)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def read(self, session: str, *, after: int = 0, limit: int | None = None) -> Iterator[Recorded]:
+        """Iterate over a session's records after a version. Each batch is a short read of its own."""
+        session = _checked(session)
+        left = limit
+        while left is None or left > 0:
+            count = BATCH if left is None else min(BATCH, left)
+            batch = self._database.read(
+                f"reading session {session!r}",
+                lambda connection: journal.of_session(connection, session, after, count),  # noqa: B023
+            )
+            yield from batch
+            if len(batch) < count:
+                return
+            after = batch[-1].version
+            left = None if left is None else left - len(batch)
+
+    def read_all(self, *, after: int = 0, limit: int | None = None) -> Iterator[Recorded]:
+        """Iterate over the records of all sessions after a position."""
+        left = limit
+        while left is None or left > 0:
+            count = BATCH if left is None else min(BATCH, left)
+            batch = self._fetch(after, count)
+            yield from batch
+            if len(batch) < count:
+                return
+            after = batch[-1].position
+            left = None if left is None else left - len(batch)
+
+    def _fetch(self, after: int, count: int) -> list[Recorded]:
+        return self._database.read(
+            "reading the log", lambda connection: journal.of_all(connection, after, count)
+        )
+
+    def subscribe(self, *, after: int = 0, stop: threading.Event | None = None) -> Subscription:
+        """Follow the log after a position, through what other processes write too."""
+        return Subscription(
+            self._fetch, self._database.data_version, self._signal, after=after, stop=stop
+        )
+
+    def sessions(self) -> list[SessionHead]:
+        """Return all sessions with at least one record, the first begun first."""
+        return self._database.read("listing sessions", journal.sessions)
+
+    def version(self, session: str) -> int:
+        """Return the number of records of a session, 0 if there is none."""
+        session = _checked(session)
+        head = self._database.read(
+            f"reading session {session!r}",
+            lambda connection: journal.head(connection, session, create=False),
+        )
+        return 0 if head is None else head.version
+
+    def find(self, id: UUID) -> Recorded | None:
+        """Return the record of an event's id."""
+        return self._database.read("looking an id up", lambda c: journal.find(c, id))
+
+    # --- the rest --------------------------------------------------------------------------------
+
+    @property
+    def aio(self) -> AsyncTranscriptLog:
+        """The same verbs for an event loop."""
+        if self._aio is None:
+            from onrecord.transcript.aio import AsyncTranscriptLog
+
+            self._aio = AsyncTranscriptLog(self)
+        return self._aio
+
+    def close(self) -> None:
+        """Close the log. Idempotent."""
+        if self._aio is not None:
+            self._aio.shutdown()
+        self._database.close()
+
+    def __enter__(self) -> TranscriptLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _LeaseStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def acquire_lease(self, session: str, owner: str, ttl: float) -> Lease:
+        session = _checked(session)
+        with self._database.write(doing=f"taking session {session!r}") as connection:
+            return leasing.acquire(connection, session, owner, ttl)
+
+    def renew_lease(self, lease: Lease, ttl: float) -> Lease:
+        with self._database.write(doing=f"keeping session {lease.session!r}") as connection:
+            return leasing.renew(connection, lease, ttl)
+
+    def release_lease(self, lease: Lease) -> None:
+        with self._database.write(doing=f"releasing session {lease.session!r}") as connection:
+            leasing.release(connection, lease)
+
+    def check_lease(self, lease: Lease) -> None:
+        self._database.read(
+            f"checking the lease of session {lease.session!r}",
+            lambda connection: leasing.check(connection, lease),
+        )
+
+    def lease_state(self, session: str) -> LeaseState | None:
+        session = _checked(session)
+        return self._database.read(
+            f"reading the lease of session {session!r}",
+            lambda connection: leasing.state(connection, session),
+        )
+
+
+def _checked(session: str) -> str:
+    if not isinstance(session, str) or not session:
+        raise BadEvent(f"the session is {session!r}; give a non-empty string")
+    if len(session) > codec.ID_LIMIT:
+        raise BadEvent(f"the session's name has {len(session)} characters; {codec.ID_LIMIT} at most")
+    return codec.storable(session)
