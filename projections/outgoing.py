@@ -3,7 +3,7 @@
 A delivery holds takes. A take is one attempt's text: the earlier text up to where the attempt
 starts over, and its own parts after it. What is visible of a take is what was attempted and not
 definitely refused; evidence that it was taken beats evidence that it was refused, in any order. A
-revision replaces what the takes up to its attempt said, because the platform's message now reads otherwise.
+revision replaces what the takes up to its attempt said: the platform's message now reads otherwise.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ CHANGES: dict[str, RowChange] = {
     "doubled": lambda rows, i: [*rows[: i + 1], rows[i], *rows[i + 1 :]],
     "split in two": lambda rows, i: [
         *rows[:i],
-        replace(rows[i], text=rows[i].text[:2]),
-        replace(rows[i], text=rows[i].text[2:]),
+        replace(rows[i], text=rows[i].text[:1]),
+        replace(rows[i], text=rows[i].text[1:]),
         *rows[i + 1 :],
     ],
 }

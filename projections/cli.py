@@ -1,0 +1,247 @@
+"""The command: `onrecord`. Thin: each command reads the log, builds, and prints.
+
+Other folders add commands through the entry point group `onrecord.commands` (a callable each).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points, version
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import msgspec
+import typer
+
+from onrecord.projections import pages
+from onrecord.projections.deliveries import deliveries as histories
+from onrecord.projections.findings import findings
+from onrecord.projections.promise import check_texts
+from onrecord.projections.transcript import build_checked
+from onrecord.transcript.errors import OnRecordError
+from onrecord.transcript.log import TranscriptLog
+
+app = typer.Typer(
+    name="onrecord",
+    help="If it was delivered, it's on record: the log and the transcript of a chat agent.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=False,
+)
+
+PROFILES = "neutral|openai|responses|anthropic|gemini|mistral|converse"
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+_Session = Annotated[str, typer.Argument(help="The session's name.")]
+
+
+class _Place:
+    """Where the log is, as the command line says."""
+
+    url = "sqlite:///onrecord.db"
+
+
+@app.callback()
+def _options(
+    db: Annotated[
+        str, typer.Option("--db", envvar="ONRECORD_DB", help="Where the log is, as a URL.")
+    ] = _Place.url,
+    _version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    _Place.url = db
+
+
+@contextlib.contextmanager
+def _log(*, create: bool = False) -> Iterator[TranscriptLog]:
+    with TranscriptLog.open(_Place.url, create=create) as log:
+        yield log
+
+
+def _fail(message: str) -> NoReturn:
+    """Say in one line what is wrong and leave with 2."""
+    print(f"onrecord: {pages.plain(message)}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+def _known(log: TranscriptLog, session: str) -> None:
+    if log.version(session) == 0:
+        _fail(f"no session {session!r} in {_Place.url}; `onrecord sessions` lists them")
+
+
+@app.command("import", epilog="Example: onrecord import incident.jsonl")
+def import_(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="JSON lines; - is stdin.")],
+) -> None:
+    """Read events from JSON lines into the log. A file that was read before adds nothing."""
+    from onrecord.transcript.interchange import import_lines
+
+    with _log(create=True) as log:
+        for name in files:
+            with _lines(name) as lines:
+                done = import_lines(log, lines, name)
+            told = "standard input" if name == "-" else name
+            print(pages.plain(f"{told}: {done.added} events added, {done.known} known already"))
+
+
+@contextlib.contextmanager
+def _lines(name: str) -> Iterator[Any]:
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        file = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)
+    except OSError as error:
+        _fail(f"can't read {name}: {error.strerror}; name a file of JSON lines, or - for stdin")
+    with file:
+        yield file
+
+
+@app.command(epilog="Example: onrecord export chat-1 --out chat-1.jsonl")
+def export(
+    session: _Session,
+    out: Annotated[Path | None, typer.Option(help="Write here instead of the terminal.")] = None,
+) -> None:
+    """Write a session's events as JSON lines, for `onrecord import` or any other program."""
+    from onrecord.transcript.interchange import export_lines
+
+    with _log() as log:
+        _known(log, session)
+        if out is None:
+            for line in export_lines(log, session):
+                sys.stdout.write(line + "\n")
+            return
+        try:
+            with out.open("w", encoding="utf-8", opener=pages.owner_only) as file:
+                file.writelines(line + "\n" for line in export_lines(log, session))
+        except OSError as error:
+            _fail(f"can't write {out}: {error.strerror}; choose another place with --out")
+
+
+@app.command(epilog="Example: onrecord sessions --json")
+def sessions(json: _Json = False) -> None:
+    """List the sessions, the newest last."""
+    with _log() as log:
+        heads = sorted(log.sessions(), key=lambda head: head.updated_at)
+    if json:
+        _print_json({"sessions": [pages.head(head) for head in heads]})
+    else:
+        pages.show_sessions(heads)
+
+
+@app.command(epilog="Example: onrecord show chat-1 --as openai")
+def show(
+    session: _Session,
+    at: Annotated[int | None, typer.Option(help="As it stood at this version.")] = None,
+    profile: Annotated[
+        str, typer.Option("--as", metavar=PROFILES, help="As a provider's request.")
+    ] = "neutral",
+    full: Annotated[
+        bool, typer.Option("--full", help="With what was compacted or undone.")
+    ] = False,
+    json: _Json = False,
+) -> None:
+    """Show the transcript: the rows that the model is given, checked against what was delivered."""
+    from onrecord.projections.profiles import PROFILES as KNOWN
+    from onrecord.projections.profiles import assistant_texts, render
+
+    if profile != "neutral" and profile not in KNOWN:
+        _fail(f"no profile {profile!r}; --as takes one of {PROFILES.replace('|', ', ')}")
+    with _log() as log:
+        _known(log, session)
+        transcript, reading = build_checked(session, log.read(session), at=at, full=full)
+    if profile != "neutral":
+        request = render(transcript.rows, profile)
+        if not full:
+            check_texts(session, reading, assistant_texts(profile, request))
+        _print_json({"session": session, "version": transcript.version, **request})
+    elif json:
+        rows = [pages.row(row) for row in transcript.rows]
+        _print_json({"session": session, "version": transcript.version, "rows": rows})
+    else:
+        pages.show_rows(transcript)
+
+
+@app.command(epilog="Example: onrecord deliveries chat-1")
+def deliveries(session: _Session, json: _Json = False) -> None:
+    """Show what was sent: attempts, what the platform took, failures and doubt."""
+    with _log() as log:
+        _known(log, session)
+        told = histories(log.read(session))
+    if json:
+        _print_json({"session": session, "deliveries": told})
+    else:
+        pages.show_deliveries(told)
+
+
+@app.command(epilog="Example: onrecord audit --json")
+def audit(
+    session: Annotated[str | None, typer.Argument(help="One session; all without it.")] = None,
+    json: _Json = False,
+) -> None:
+    """Find lost, doubted, repeated and differing replies (exit 0: none, 1: some, 2: error)."""
+    with _log() as log:
+        if session is not None:
+            _known(log, session)
+        names = [head.name for head in log.sessions()] if session is None else [session]
+        found = []
+        for name in names:
+            build_checked(name, log.read(name), full=True)
+            found.extend(findings(name, log.read(name)))
+    if json:
+        _print_json({"findings": found})
+    else:
+        pages.show_findings(found, len(names))
+    raise typer.Exit(1 if found else 0)
+
+
+@app.command(epilog="Example: onrecord verify --head chat-1:27:9f3c…")
+def verify(
+    head: Annotated[
+        list[str] | None,
+        typer.Option(help="SESSION:VERSION:CHAIN that was kept elsewhere; shows a cut tail."),
+    ] = None,
+    json: _Json = False,
+) -> None:
+    """Recompute all digests: names the first record that was edited, removed, inserted or moved."""
+    from onrecord.transcript.verify import verify as verify_log
+
+    heads = [_head(text) for text in head or []]
+    with _log() as log:
+        result = verify_log(log, heads=heads)
+    if json:
+        _print_json(pages.verification(result))
+    else:
+        pages.show_verification(result, heads)
+    raise typer.Exit(1 if result.faults else 0)
+
+
+def _head(text: str) -> tuple[str, int, bytes]:
+    parts = text.rsplit(":", 2)
+    try:
+        return parts[0], int(parts[1]), bytes.fromhex(parts[2])
+    except (IndexError, ValueError):
+        _fail(f"--head takes SESSION:VERSION:CHAIN with the chain in hex, not {text!r}")
+
+
+def main() -> None:
+    """Run the command: errors in one line on stderr, exit 2."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"onrecord {version('onrecord')}")
+        return
+    for entry in entry_points(group="onrecord.commands"):
+        app.command(entry.name)(entry.load())
+    try:
+        app()
+    except OnRecordError as error:
+        print(f"onrecord: {pages.plain(str(error))}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader went away: nothing is left to say, and to nobody
+        sys.exit(2)

@@ -1,0 +1,175 @@
+"""The delivery history: per delivery, what was attempted, what was taken, and what is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from onrecord.projections.conversation import Conversation
+from onrecord.projections.outgoing import Outgoing, Take
+from onrecord.transcript.events import (
+    DeliveryAttempted,
+    DeliveryConfirmed,
+    DeliveryFailed,
+    DeliveryRevised,
+    StreamChunkDelivered,
+    Target,
+)
+from onrecord.transcript.recorded import Recorded
+
+Status = Literal["not_sent", "in_doubt", "partial", "delivered", "failed"]
+
+
+class AttemptHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One attempt. `text`: as attempted, whole; `taken`: code points that the platform took of it.
+
+    `refused`: it is known that something of it was not taken; `op` and `format`: how it went out.
+    """
+
+    attempt: int
+    text: str
+    at: datetime
+    taken: int = 0
+    refused: bool = False
+    replaced: bool = False
+    op: str | None = None
+    format: str | None = None
+    versions: list[int] = []
+
+
+class Failure(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A send that didn't succeed. `definite`: nothing from `offset` on was taken."""
+
+    offset: int
+    reason: str
+    definite: bool
+    at: datetime
+    version: int
+    attempt: int | None = None
+    not_before: datetime | None = None
+    evidence: str | None = None
+
+
+class DeliveryHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One delivery. Times are those of the log.
+
+    `status`: `delivered` (all text was taken), `partial` (a beginning was), `in_doubt` (text was
+    attempted and it isn't known whether it was taken), `failed` (nothing was taken), `not_sent` (an
+    outcome without an attempt). `complete`: the platform confirmed it as a whole. `text`: what the
+    user may have read.
+    """
+
+    delivery: str
+    kind: str
+    status: Status
+    text: str
+    turn: str = ""
+    message: str = ""
+    target: Target | None = None
+    complete: bool = False
+    deleted: bool = False
+    attempts: list[AttemptHistory] = []
+    failures: list[Failure] = []
+    platform_messages: list[str] = []
+    evidence: list[str] = []
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    versions: list[int] = []
+
+
+def deliveries(records: Iterable[Recorded]) -> list[DeliveryHistory]:
+    """Return the history of each delivery of a session, notices among them, by first attempt."""
+    conversation = Conversation()
+    seen: dict[str, list[Recorded]] = {}
+    for recorded in records:
+        conversation.apply(recorded)
+        delivery = getattr(recorded.event, "delivery", None)
+        if isinstance(delivery, str):
+            seen.setdefault(delivery, []).append(recorded)
+    return [history(conversation.deliveries[name], seen[name]) for name in conversation.deliveries]
+
+
+def history(delivery: Outgoing, records: list[Recorded]) -> DeliveryHistory:
+    """Tell the history of one delivery from its folded state and its records."""
+    told = DeliveryHistory(
+        delivery=delivery.id,
+        kind=delivery.kind,
+        status=_status(delivery),
+        text=max((take.visible for take in delivery.takes), key=len, default=""),
+        turn=delivery.turn or "",
+        message=delivery.message or "",
+        complete=any(take.confirmed for take in delivery.takes),
+        deleted=delivery.deleted,
+        first_at=records[0].recorded_at,
+        last_at=records[-1].recorded_at,
+        versions=[recorded.version for recorded in records],
+    )
+    by_version = {recorded.version: recorded for recorded in records}
+    told.attempts = [_attempt(take, by_version) for take in delivery.takes]
+    for recorded in records:
+        _add(told, recorded)
+    return told
+
+
+def _status(delivery: Outgoing) -> Status:
+    live = [take for take in delivery.takes if not take.superseded]
+    if not live:
+        return "not_sent"
+    if any(take.visible.strip() and take.taken < len(take.visible) for take in live):
+        return "in_doubt"
+    last = max(live, key=lambda take: (take.attempt, take.first))
+    if any(take.taken >= len(take.text) and take.text for take in live) and not last.refused:
+        return "delivered"
+    return "partial" if any(take.taken_text.strip() for take in live) else "failed"
+
+
+def _attempt(take: Take, by_version: dict[int, Recorded]) -> AttemptHistory:
+    first = by_version[take.first]
+    event = first.event
+    return AttemptHistory(
+        attempt=take.attempt,
+        text=take.text,
+        at=first.recorded_at,
+        taken=take.taken,
+        refused=bool(take.refused) and take.taken < len(take.text),
+        replaced=take.superseded,
+        op=event.op if isinstance(event, DeliveryAttempted) else None,
+        format=event.format if isinstance(event, DeliveryAttempted) else None,
+        versions=take.versions,
+    )
+
+
+def _add(told: DeliveryHistory, recorded: Recorded) -> None:
+    event = recorded.event
+    if isinstance(event, DeliveryAttempted):
+        told.target = told.target or event.target
+    elif isinstance(event, StreamChunkDelivered):
+        _note(told.platform_messages, event.platform_message)
+    elif isinstance(event, DeliveryConfirmed):
+        for platform_message in event.platform_messages:
+            _note(told.platform_messages, platform_message)
+        _note(told.evidence, event.evidence)
+    elif isinstance(event, DeliveryFailed):
+        told.failures.append(
+            Failure(
+                offset=event.offset,
+                reason=event.reason,
+                definite=event.definite,
+                at=recorded.recorded_at,
+                version=recorded.version,
+                attempt=event.attempt,
+                not_before=event.not_before,
+                evidence=event.evidence,
+            )
+        )
+        _note(told.evidence, event.evidence)
+    elif isinstance(event, DeliveryRevised):
+        told.deleted = told.deleted or not event.text.strip()
+
+
+def _note(known: list[str], value: str | None) -> None:
+    if value and value not in known:
+        known.append(value)

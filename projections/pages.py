@@ -1,0 +1,189 @@
+"""What a person sees of rows, deliveries and findings on a terminal, and their JSON shapes.
+
+Message text is never trusted: control characters are shown, not obeyed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from onrecord.projections.deliveries import DeliveryHistory
+from onrecord.projections.findings import Finding
+from onrecord.projections.rows import Row
+from onrecord.projections.transcript import Transcript
+
+if TYPE_CHECKING:
+    from onrecord.transcript.log import SessionHead
+    from onrecord.transcript.verify import Verification
+
+COLOURS = {
+    "user": "cyan",
+    "assistant": "green",
+    "tool": "magenta",
+    "summary": "yellow",
+    "undelivered": "red",
+    "in_doubt": "yellow",
+    "partial": "yellow",
+    "delivered": "green",
+    "failed": "red",
+    "not_sent": "red",
+}
+ROW_FIELDS = ("role", "text", "origin", "delivery", "tool_calls", "tool_call", "turn", "versions")
+_TAIL = "A cut tail, or a chain that was computed anew, shows only against a head kept elsewhere."
+
+
+def plain(text: str) -> str:
+    """Make text safe for a terminal: no control or direction character acts."""
+    return "".join(
+        char if char in "\n\t" or (char.isprintable() or char == " ") else _escaped(char)
+        for char in text.replace("\r\n", "\n")
+    )
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else "\ufffd"
+
+
+def owner_only(path: str, flags: int) -> int:
+    """Open a file that only its owner can read."""
+    return os.open(path, flags, 0o600)
+
+
+def console() -> Console:
+    """Return the terminal: colour only where there is one, 80 columns in a pipe."""
+    wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "80"))
+    return Console(width=wide, highlight=False, markup=False, emoji=False)
+
+
+def row(row: Row) -> dict[str, Any]:
+    """Return a row's JSON shape; absent fields are left out."""
+    fields = msgspec.to_builtins(row)
+    kept = {name: fields[name] for name in ROW_FIELDS if name in fields}
+    return {"role": row.role, "text": row.text, **kept}
+
+
+def head(head: SessionHead) -> dict[str, Any]:
+    """Return a session's JSON shape."""
+    return {
+        "session": head.name,
+        "version": head.version,
+        "started_at": head.started_at,
+        "updated_at": head.updated_at,
+        "chain": head.chain.hex(),
+    }
+
+
+def verification(result: Verification) -> dict[str, Any]:
+    """Return the JSON shape of a verification."""
+    faults = [
+        {"session": f.session, "version": f.version, "position": f.position, "detail": f.detail}
+        for f in result.faults
+    ]
+    return {"records": result.records, "sessions": result.sessions, "faults": faults}
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _mark(word: str) -> Text:
+    return Text(word.replace("_", " "), style=COLOURS.get(word, ""))
+
+
+def show_rows(transcript: Transcript) -> None:
+    """Print a transcript, a row a block."""
+    page = console()
+    page.print(Text(f"{plain(transcript.session)}, version {transcript.version}", style="bold"))
+    if not transcript.rows:
+        page.print("no rows: nothing was said that a model would see")
+    table = _table("role", "seen", "text")
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    for shown in transcript.rows:
+        calls = "".join(f"\n→ {c.name}({c.arguments}) [{c.id}]" for c in shown.tool_calls)
+        answers = f"[{shown.tool_call}] " if shown.tool_call else ""
+        body = plain((answers + shown.text + calls).strip("\n"))
+        seen = shown.delivery or ("" if shown.origin != "synthetic" else "synthetic")
+        style = "dim" if shown.origin == "synthetic" else ""
+        table.add_row(_mark(shown.role), _mark(seen), Text(body, style=style))
+    page.print(table)
+
+
+def show_deliveries(told: Sequence[DeliveryHistory]) -> None:
+    """Print a delivery history, a delivery a row."""
+    if not told:
+        console().print("nothing was sent in this session")
+        return
+    table = _table("delivery", "what", "status", "tries", "text and what is known")
+    for one in told:
+        facts = [plain(one.text) or "(no text)"]
+        if one.target:
+            facts.append(f"to {plain(one.target.platform)} {plain(one.target.chat)}")
+        if one.platform_messages:
+            facts.append("platform ids " + plain(", ".join(one.platform_messages)))
+        for failure in one.failures:
+            kind = "refused" if failure.definite else "unclear"
+            facts.append(f"{kind} from {failure.offset}: {plain(failure.reason)}")
+        tries = str(len(one.attempts))
+        body = Text("\n".join(facts))
+        table.add_row(Text(plain(one.delivery)), one.kind, _mark(one.status), tries, body)
+    console().print(table)
+
+
+def show_findings(found: Sequence[Finding], sessions: int) -> None:
+    """Print findings, one a row, and how many sessions were read."""
+    page = console()
+    if not found:
+        page.print(f"nothing found in {sessions} session{'s' if sessions != 1 else ''}")
+        return
+    table = _table("code", "session", "turn", "versions", "detail")
+    for one in found:
+        versions = ", ".join(str(v) for v in one.versions[:6]) + ("…" if one.versions[6:] else "")
+        table.add_row(
+            Text(one.code, style="yellow"),
+            Text(plain(one.session)),
+            Text(plain(one.turn)),
+            versions,
+            Text(plain(one.detail)),
+        )
+    page.print(table)
+    page.print(f"{len(found)} finding{'s' if len(found) != 1 else ''} in {sessions} session(s)")
+
+
+def show_sessions(heads: Sequence[SessionHead]) -> None:
+    """Print the sessions, one a row."""
+    if not heads:
+        console().print("no sessions yet")
+        return
+    table = _table("session", "events", "started", "updated")
+    for one in heads:
+        started, updated = (f"{t:%Y-%m-%d %H:%M:%S}Z" for t in (one.started_at, one.updated_at))
+        table.add_row(Text(plain(one.name)), str(one.version), started, updated)
+    console().print(table)
+
+
+def show_verification(result: Verification, heads: Sequence[object]) -> None:
+    """Print the outcome of a verification, and what it can't see."""
+    page = console()
+    if result.faults:
+        first = result.faults[0]
+        where = f"session {plain(first.session)!r}, version {first.version}"
+        page.print(Text(f"first fault: {where}: {plain(first.detail)}", style="red"))
+        page.print(f"{len(result.faults)} fault(s) in {result.records} records")
+    else:
+        page.print(
+            Text(f"{result.records} records in {result.sessions} sessions verified", "green")
+        )
+    if not heads:
+        page.print(_TAIL, soft_wrap=True)
