@@ -56,7 +56,7 @@ clean: ## Remove the environment and everything that was made
 
 # The first Python that is new enough and can make an environment with pip in it.
 $(BIN)/python:
-	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do \
+	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
 	  if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	    echo "making $(VENV) with $$("$$python" --version)"; \
 	    "$$python" -m venv --clear $(VENV); exit 0; \
@@ -66,11 +66,13 @@ $(BIN)/python:
 	exit 1
 
 $(VENV)/.runtime: pyproject.toml | $(BIN)/python
-	@$(PIP) install --quiet --editable .
+	@echo "installing onrecord into $(VENV) (a quarter of a minute, the first time)"
+	@$(PIP) install -qq --editable .
 	@touch $@
 
 # Dependency groups need pip 25.1; a new environment has the pip of its Python.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	@$(PIP) install --quiet --upgrade 'pip>=25.1'
-	@$(PIP) install --quiet --editable . --group dev
+	@echo "installing onrecord and its tools into $(VENV) (a minute, the first time)"
+	@$(PIP) install -qq --upgrade 'pip>=25.1'
+	@$(PIP) install -qq --editable . --group dev
 	@touch $@ $(VENV)/.runtime

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # `python -m pytest` puts the current folder first, and then `import agent` means our folder agent/.
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
 
-# The machine is often shared, so no example is failed for being slow; limits on time are the suite's.
+# The machine is often shared, so no example fails for being slow: limits on time are the suite's.
 _calm = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("quick", deadline=None, suppress_health_check=_calm)
 settings.register_profile("soak", deadline=None, suppress_health_check=_calm, max_examples=5_000)
