@@ -299,6 +299,8 @@ class Conversation:
             lines = self._view(home, last=home == last).lines
             erase_message(self._touch(home), str(target["message"]), lines)
             turns.append(home)
+        for facts in self.turns.values():
+            facts.revision += 1  # a result may stand in another turn than its own
         for compaction in self.compactions:
             if not compaction.covered.isdisjoint(turns):
                 compaction.summary = ERASED

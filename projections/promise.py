@@ -119,17 +119,20 @@ def _akin(a: str, b: str) -> bool:
 def _out_of_order(
     promised: Sequence[Promised], reading: Reading, spoken: dict[str, list[str]]
 ) -> Promised | None:
-    """Return a text that stands before one that was attempted earlier.
+    """Return a text that stands before one of a delivery that began earlier.
 
     Only between deliveries of one turn whose place is the attempt's, not that of a message that
-    was produced before it, and only where it is plain which row is whose.
+    was produced or of words that were delivered before; and only where it is plain which row is
+    whose.
     """
     last: dict[str, tuple[str, int]] = {}
-    for text in promised:
+    known: dict[tuple[str, str], str] = {}
+    for text in sorted(promised, key=lambda text: (text.began, text.first)):
         wanted = text.text.strip()
-        lines = spoken[text.turn]
-        rows = [i for i, line in enumerate(lines) if line.strip().startswith(wanted)]
-        if len(rows) != 1 or _is_produced(text, reading):
+        keys = [(text.turn, wanted)] + ([(text.turn, text.message)] if text.message else [])
+        repeats = any(known.setdefault(key, text.delivery) != text.delivery for key in keys)
+        rows = [i for i, line in enumerate(spoken[text.turn]) if wanted in line]
+        if len(rows) != 1 or repeats or _is_produced(text, reading):
             continue
         before = last.get(text.turn)
         if before is not None and before[0] != text.delivery and rows[0] < before[1]:

@@ -32,12 +32,15 @@ _REFUSE = bytes([REFUSED, REFUSED, TAKEN])  # evidence that it was taken isn't u
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """A text that must stand in an assistant row. `first`: the version of its first attempt."""
+    """A text that must stand in an assistant row. `first`: the version of its first attempt,
+    `began`: of its delivery's first event.
+    """
 
     delivery: str
     turn: str
     text: str
     first: int
+    began: int
     message: str | None = None
 
 
@@ -76,6 +79,7 @@ class _Sent:
     turn: str | None
     message: str | None
     notice: bool
+    began: int
     texts: list[_Text] = field(default_factory=list)
 
     def latest(self, attempt: int | None) -> _Text | None:
@@ -169,7 +173,7 @@ class Reading:
         ):
             sent = self.sent.get(event.delivery)
             if sent is None:
-                sent = self.sent[event.delivery] = _Sent(event.delivery, None, None, False)
+                sent = self.sent[event.delivery] = _Sent(event.delivery, None, None, False, version)
                 self._by_itself(event.delivery, version)
             sent.settled(event, version)
         elif isinstance(event, TranscriptCompacted):
@@ -221,7 +225,7 @@ class Reading:
             return
         sent = self.sent.get(event.delivery)
         if sent is None:
-            sent = _Sent(event.delivery, turn, event.message, event.kind == "notice")
+            sent = _Sent(event.delivery, turn, event.message, event.kind == "notice", version)
             self.sent[event.delivery] = sent
             if known is None and turn is None:
                 self._by_itself(event.delivery, version)
@@ -281,7 +285,7 @@ class Reading:
     def texts(self) -> list[Promised]:
         """Return every text that must stand, in order of first attempt, each once a delivery."""
         promised = [
-            Promised(sent.id, self.turn_of(sent), text.seen(), text.first, sent.message)
+            Promised(sent.id, self.turn_of(sent), text.seen(), text.first, sent.began, sent.message)
             for sent in self.sent.values()
             if not sent.notice
             for text in sent.texts

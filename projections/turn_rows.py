@@ -55,7 +55,7 @@ def _assistant(line: Line, facts: Facts) -> Row:
     produced = line.produced_text
     return Row(
         role="assistant",
-        id=f"a{line.anchor}",
+        id=f"{'x' if line.also else 'a'}{line.anchor}",
         text=line.text,
         origin=line.origin,
         delivery=line.status,

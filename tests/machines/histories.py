@@ -16,7 +16,7 @@ USERS = st.sampled_from(["u1", "u2", "u3", "u4", "u5"])
 DELIVERIES = st.sampled_from(["d1", "d2", "d3"])
 CALLS = st.sampled_from(["c1", "c2", "c3"])
 TEXTS = st.sampled_from(
-    ["", " ", "OK.", "OK. Done.", "Done.", "  OK.", "No\n", "No, wait: no.", "a", "ab", "\x00é", "abc"]
+    ["", " ", "OK.", "OK. Done.", "Done.", "  OK.", "No\n", "No, wait.", "a", "ab", "\x00é", "abc"]
 )
 ATTEMPTS = st.integers(1, 3)
 OFFSETS = st.integers(0, 6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from hypothesis import given, settings
-from machines.histories import HISTORIES, recorded
+from histories import HISTORIES, recorded
 
 from onrecord.projections.conversation import Conversation, project
 from onrecord.projections.findings import findings_of
@@ -31,7 +31,8 @@ def well_formed(rows: list[Row], open_turns: set[str]) -> None:
             assert row.text.strip() or row.tool_calls
     for turn in {row.turn for row in rows} - open_turns:
         last = [row for row in rows if row.turn == turn][-1]
-        assert last.role == "assistant" and last.text.strip()
+        assert last.role == "assistant"
+        assert last.text.strip()
 
 
 @given(HISTORIES)

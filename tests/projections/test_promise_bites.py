@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machines.histories import HISTORIES, recorded
+from histories import HISTORIES, recorded
 from msgspec.structs import replace
 
 from onrecord.projections import lines as lines_module
@@ -170,7 +170,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         Conversation,
         "_begin",
         lambda self, delivery, turn, real=Conversation._begin: real(
-            self, delivery, list(self.turns)[0]
+            self, delivery, next(iter(self.turns))
         ),
     ),
 }
