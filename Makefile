@@ -11,6 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 PYTEST_ARGS ?=
 PYTHON ?=
+BENCH_ARGS ?=
 
 .PHONY: help
 help: ## Say what can be made (this list)
@@ -46,12 +47,12 @@ soak: $(VENV)/.dev ## Let the state machines try far more examples than make tes
 	@ONRECORD_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) tests/machines $(PYTEST_ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.dev ## Measure, and write the figures as JSON to benchmarks/results
-	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+bench: $(VENV)/.runtime ## Measure turns a second beside a bare SQLite, as JSON lines
+	@$(BIN)/python benchmarks/append_and_read.py $(BENCH_ARGS)
 
 .PHONY: clean
 clean: ## Remove the environment and everything that was made
-	@rm -rf $(VENV) build dist .import/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/results
+	@rm -rf $(VENV) build dist .import/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # The first Python that is new enough and can make an environment with pip in it.

@@ -7,7 +7,8 @@ pays for a viewer, and `import onrecord` costs next to nothing:
     events                      the vocabulary (onrecord.transcript.events)
     Recorded, Lease             an event as the log says it; the right to write intents
     OnRecordError, errors       the root of all errors, and the tree
-    Agent, Gateway              the two writers
+    Agent, Turn                 what the agent loop writes with (AsyncAgent: the same, awaited)
+    Inbox, Outbox, Recovery     receive once, send and know, go on after a crash (AsyncInbox, …)
     project, build              the rows that follow from records; the same with the promise checked
     verify                      whether the log's evidence still holds
 """
@@ -18,8 +19,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onrecord.agent import Agent as Agent
-    from onrecord.gateway import Gateway as Gateway
+    from onrecord.agent.async_turn import AsyncAgent as AsyncAgent
+    from onrecord.agent.turn import Agent as Agent
+    from onrecord.agent.turn import Turn as Turn
+    from onrecord.gateway.delivery import AsyncOutbox as AsyncOutbox
+    from onrecord.gateway.delivery import Outbox as Outbox
+    from onrecord.gateway.inbox import AsyncInbox as AsyncInbox
+    from onrecord.gateway.inbox import Inbox as Inbox
+    from onrecord.gateway.recovery import Recovery as Recovery
     from onrecord.projections.conversation import project as project
     from onrecord.projections.transcript import build as build
     from onrecord.transcript import errors as errors
@@ -34,12 +41,18 @@ __version__ = "0.1.0"
 
 # Name -> where it stands: "module:attribute", or the module itself.
 _PUBLIC = {
-    "Agent": "onrecord.agent:Agent",
-    "Gateway": "onrecord.gateway:Gateway",
+    "Agent": "onrecord.agent.turn:Agent",
+    "AsyncAgent": "onrecord.agent.async_turn:AsyncAgent",
+    "AsyncInbox": "onrecord.gateway.inbox:AsyncInbox",
+    "AsyncOutbox": "onrecord.gateway.delivery:AsyncOutbox",
+    "Inbox": "onrecord.gateway.inbox:Inbox",
     "Lease": "onrecord.transcript.leases:Lease",
     "OnRecordError": "onrecord.transcript.errors:OnRecordError",
+    "Outbox": "onrecord.gateway.delivery:Outbox",
     "Recorded": "onrecord.transcript.recorded:Recorded",
+    "Recovery": "onrecord.gateway.recovery:Recovery",
     "TranscriptLog": "onrecord.transcript.log:TranscriptLog",
+    "Turn": "onrecord.agent.turn:Turn",
     "build": "onrecord.projections.transcript:build",
     "errors": "onrecord.transcript.errors",
     "events": "onrecord.transcript.events",
@@ -49,11 +62,17 @@ _PUBLIC = {
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "Agent",
-    "Gateway",
+    "AsyncAgent",
+    "AsyncInbox",
+    "AsyncOutbox",
+    "Inbox",
     "Lease",
     "OnRecordError",
+    "Outbox",
     "Recorded",
+    "Recovery",
     "TranscriptLog",
+    "Turn",
     "__version__",
     "build",
     "errors",

@@ -85,5 +85,6 @@ def test_no_public_error_stands_outside_the_tree(code: list[Any]) -> None:
 
 
 def _is_builtin_error(name: str) -> bool:
+    """Tell whether a name is an error of Python's; what is a BaseException alone isn't an error."""
     found = getattr(builtins, name, None)
-    return isinstance(found, type) and issubclass(found, BaseException)
+    return isinstance(found, type) and issubclass(found, Exception)

@@ -44,8 +44,8 @@ def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("installed")
-    _run(sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--no-index",
-         "--target", target, wheel)  # fmt: skip
+    offline = ("--no-deps", "--no-index", "--target", target)
+    _run(sys.executable, "-m", "pip", "install", "-qq", *offline, wheel)
     return target
 
 
@@ -106,9 +106,9 @@ def test_nothing_of_ours_is_importable_without_the_namespace(installed: Path) ->
         " if find_spec(name)])"
     )
 
-    assert _run(
-        sys.executable, "-c", program, cwd=installed, PYTHONPATH=str(installed)
-    ).strip() == "[]"  # fmt: skip
+    found = _run(sys.executable, "-c", program, cwd=installed, PYTHONPATH=str(installed))
+
+    assert found.strip() == "[]"
 
 
 def _names(wheel: Path) -> list[str]:
