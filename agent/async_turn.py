@@ -13,10 +13,9 @@ A cancelled turn is closed as interrupted before the cancellation goes on.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from onrecord.agent.events import TurnEvents, lost, outcome_of
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class AsyncAgent:
-    """Writes what an agent does in a session. `lease`: the right to, where several processes run."""
+    """Writes what an agent does in a session. `lease`: the right to, where processes share it."""
 
     def __init__(
         self, log: TranscriptLog, session: str, *, lease: Lease | None = None, writer: str = "agent"
@@ -136,7 +135,7 @@ class AsyncTurn:
         await self._agent.append(self._events.final(outcome, text))
         self.closed = True
 
-    async def __aenter__(self) -> AsyncTurn:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -155,7 +154,7 @@ class AsyncTurn:
             return
         try:
             if self._agent.lease is not None:
-                await asyncio.to_thread(self._agent.log.leases.check, self._agent.lease)
+                await self._agent.log.aio.leases.check(self._agent.lease)
             await self.end(outcome_of(error))
         except LeaseLost:
             error.add_note("the turn was left open: another process has the session")
@@ -189,7 +188,7 @@ class AsyncStream:
         """Take a complete tool call."""
         self.tool_calls.append(call)
 
-    async def __aenter__(self) -> AsyncStream:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

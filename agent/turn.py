@@ -8,16 +8,16 @@
                 answer.add(chunk)
         turn.end(text=answer.text)
 
-Leaving a turn closes it: completed, failed where an exception passes, interrupted where it is stopped
-(cancellation, KeyboardInterrupt). The exception goes on as it is; where its record can't be written,
-it carries a note that says so. `onrecord.agent.async_turn` is the same for an event loop.
+Leaving a turn closes it: completed, failed where an exception passes, interrupted where it is
+stopped (cancellation, KeyboardInterrupt). The exception goes on as it is; where its record can't be
+written, it carries a note that says so. `onrecord.agent.async_turn` is the same for an event loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from onrecord.agent.events import TurnEvents, lost, outcome_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """Writes what an agent does in a session. `lease`: the right to, where several processes run."""
+    """Writes what an agent does in a session. `lease`: the right to, where processes share it."""
 
     def __init__(
         self, log: TranscriptLog, session: str, *, lease: Lease | None = None, writer: str = "agent"
@@ -135,7 +135,7 @@ class Turn:
         self._agent.append(self._events.final(outcome, text))
         self.closed = True
 
-    def __enter__(self) -> Turn:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -188,7 +188,7 @@ class Stream:
         """Take a complete tool call."""
         self.tool_calls.append(call)
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -205,6 +205,7 @@ class Stream:
             )  # fmt: skip
             return
         try:
-            self._turn._agent.append(*self._turn._events.partial(error, self.message, self.text))
+            kept = self._turn._events.partial(error, self.message, self.text)
+            self._turn._agent.append(*kept)
         except OnRecordError as refused:
             error.add_note(f"what was streamed could not be recorded: {refused}")

@@ -72,8 +72,8 @@ class _Inbox:
     ) -> UserMessageReceived:
         return UserMessageReceived(
             message=message or (message_id(source) if source else uuid4().hex),
-            text=text, turn=turn, parts=list(parts), sender=sender, reply_to=reply_to, source=source,
-            at=at or datetime.now(UTC), writer=self.writer, extra={RECEIPT: uuid4().hex[:12]},
+            text=text, turn=turn, parts=list(parts), sender=sender, reply_to=reply_to,
+            source=source, at=at or datetime.now(UTC), writer=self.writer, extra={RECEIPT: uuid4().hex[:12]},
         )  # fmt: skip
 
     def _edited(
@@ -98,8 +98,8 @@ class Inbox(_Inbox):
     def receive(self, session: str, text: str, **about: Any) -> Receipt:
         """Record a message; return once it is durable.
 
-        `about`: `source` (the platform's name for it: a redelivery is known by it in every session),
-        `message` (its id in the session, derived from `source` if absent), `turn` (the turn that it
+        `about`: `source` (the platform's name for it, by which a redelivery is known in every
+        session), `message` (its id in the session, derived from `source` if absent), `turn` (the turn that it
         adds to; absent, it is a turn of its own), `parts`, `sender`, `reply_to`, `at`.
         """
         event = self._received(text, **about)
@@ -161,7 +161,9 @@ class AsyncInbox(_Inbox):
 
 
 def _update_id(session: str, what: str, message: str, update: str | None) -> UUID | None:
-    return None if update is None else uuid5(NAMESPACE, "\0".join((what, session, message, update)))
+    if update is None:
+        return None
+    return uuid5(NAMESPACE, f"{what}\0{session}\0{message}\0{update}")
 
 
 def _receipt(given: Event, record: Recorded, first: Recorded) -> Receipt:

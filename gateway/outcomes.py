@@ -1,4 +1,4 @@
-"""What a sender can know after a send that didn't succeed.
+"""How a delivery stands, and what a sender can know after a send that didn't succeed.
 
     SendError
     ├── NotSent        nothing reached the socket: definite, the same text may go again
@@ -12,7 +12,15 @@ the standard library's, httpx's, requests' and aiohttp's.
 
 from __future__ import annotations
 
-from onrecord.transcript.errors import OnRecordError
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from onrecord.transcript.errors import AppendRefused, OnRecordError
+
+State = Literal[
+    "open", "delivered", "empty", "refused", "not_sent", "waiting", "in_doubt", "stopped"
+]
 
 REQUEST_TIMEOUT = 408
 TOO_MANY_REQUESTS = 429
@@ -116,3 +124,39 @@ def classify(error: Exception) -> SendError | None:
 
 def _never_written(cause: OSError) -> bool:
     return isinstance(classify(cause), NotSent)
+
+
+class AlreadyAttempted(AppendRefused):
+    """The very part was attempted before; nothing was sent. Ask recovery what is known of it."""
+
+    stored = "yes"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a delivery stands.
+
+    `state`: delivered; empty (nothing but blank: nothing was sent); refused (by the platform);
+    not_sent (nothing reached it); waiting (not before `not_before`); in_doubt (may have been taken);
+    stopped (the sender was, between two parts); open (its stream isn't finished). `text` is what was
+    taken, `rest` what wasn't sent. `error` is the last failure.
+    """
+
+    delivery: str
+    state: State
+    text: str = ""
+    rest: str = ""
+    platform_messages: tuple[str, ...] = ()
+    attempt: int = 1
+    not_before: datetime | None = None
+    error: Exception | None = None
+
+    @property
+    def delivered(self) -> bool:
+        """Tell whether the platform took all of it."""
+        return self.state == "delivered"
+
+    def raise_unless_delivered(self) -> None:
+        """Raise what stood in the way, unless there was nothing to send or all was taken."""
+        if self.state not in ("delivered", "empty"):
+            raise self.error or SendError(f"delivery {self.delivery!r} is {self.state}")

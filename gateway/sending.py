@@ -12,23 +12,26 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal, cast
+from typing import cast
 from uuid import uuid5
 
 from onrecord.gateway.effects import Append, Ask, Check, Flow, Transmit, Wait
 from onrecord.gateway.outcomes import (
-    NotSent,
+    AlreadyAttempted,
+    Outcome,
     RateLimited,
     SendError,
     SendInDoubt,
     SendRefused,
+    State,
     classify,
 )
 from onrecord.gateway.platform import Abilities, Found, Op, Request
 from onrecord.gateway.splitting import split, steady
+from onrecord.gateway.standing import ANSWERED, REFUSED
 from onrecord.transcript import failpoints
 from onrecord.transcript.codec import NAMESPACE, storable
-from onrecord.transcript.errors import AppendRefused, OnRecordError
+from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.events import (
     DeliveryAttempted,
     DeliveryConfirmed,
@@ -40,52 +43,12 @@ from onrecord.transcript.events import (
 )
 from onrecord.transcript.recorded import Recorded
 
-State = Literal[
-    "open", "delivered", "empty", "refused", "not_sent", "waiting", "in_doubt", "stopped"
-]
-
 TRIES = 4
 """Times that one part is tried at most."""
 FIRST_PAUSE = 0.2
 """Seconds before the second try; doubled with each."""
 LONGEST_WAIT = 60.0
 """Seconds that a sender sleeps for a rate limit; a later time is handed to the caller."""
-
-
-class AlreadyAttempted(AppendRefused):
-    """This very part was attempted before; nothing was sent. Ask recovery what is known of it."""
-
-    stored = "yes"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a delivery stands.
-
-    `state`: delivered; empty (nothing but blank: nothing was sent); refused (by the platform);
-    not_sent (nothing reached it); waiting (not before `not_before`); in_doubt (may have been taken);
-    stopped (the sender was, between two parts); open (its stream isn't finished). `text` is what was
-    taken, `rest` what wasn't sent. `error` is the last failure.
-    """
-
-    delivery: str
-    state: State
-    text: str = ""
-    rest: str = ""
-    platform_messages: tuple[str, ...] = ()
-    attempt: int = 1
-    not_before: datetime | None = None
-    error: Exception | None = None
-
-    @property
-    def delivered(self) -> bool:
-        """Tell whether the platform took all of it."""
-        return self.state == "delivered"
-
-    def raise_unless_delivered(self) -> None:
-        """Raise what stood in the way, unless there was nothing to send or all was taken."""
-        if self.state not in ("delivered", "empty"):
-            raise self.error or SendError(f"delivery {self.delivery!r} is {self.state}")
 
 
 @dataclass
@@ -281,8 +244,8 @@ class Course:
         key = uuid5(NAMESPACE, f"{self.session}\0{self.delivery}\0{offset}\0{op}\0{digest}").hex
         event = DeliveryAttempted(
             delivery=self.delivery, text=part, offset=offset, turn=self.turn, message=self.message,
-            kind=self.kind, attempt=self.attempt, target=self.target, op=op, format=form, wire=digest,
-            at=self._now(), writer=self.writer,
+            kind=self.kind, attempt=self.attempt, target=self.target, op=op, format=form,
+            wire=digest, at=self._now(), writer=self.writer,
         )  # fmt: skip
         message = shown.platform_message if shown else None
         return event, Request(op, self.target, content, wire, key, form, message)
@@ -294,7 +257,7 @@ class Course:
         except OnRecordError:
             raise
         except BaseException as stop:
-            # Once begun the append completes, so the attempt may be there: say that nothing was sent.
+            # Once begun the append completes, so the attempt may be there: nothing of it was sent.
             yield from self._note(stop, self._failure(event, "stopped before it was sent"))
             raise
         stored = cast("DeliveryAttempted", records[0].event)
@@ -310,7 +273,7 @@ class Course:
         try:
             yield Check()
         except BaseException as error:
-            yield from self._note(error, self._failure(event, f"not sent: {error or 'stopped'}"))
+            yield from self._note(error, self._failure(event, f"not sent: {type(error).__name__}"))
             raise
         try:
             for name in ("attempted", "terminated", "stopped"):
@@ -342,7 +305,8 @@ class Course:
         self.text += stored
         now = self._now()
         if last:
-            self.state, outcome = "delivered", self._confirmation(now)
+            self.state = "delivered"
+            outcome: Event = self._confirmation(now)
         else:
             outcome = StreamChunkDelivered(
                 delivery=self.delivery, through=len(self.text), attempt=self.attempt,
@@ -360,33 +324,40 @@ class Course:
         if isinstance(error, RateLimited):
             until = self._now() + timedelta(seconds=error.retry_after)
             # The time is durable before the sleep, so that it survives a crash.
-            yield Append((self._failure(event, str(error), not_before=until),))
+            late = self._failure(event, str(error), not_before=until, evidence=ANSWERED)
+            yield Append((late,))
             if last or error.retry_after > self.longest_wait:
                 self.state, self.not_before = "waiting", until
                 return False
             failpoints.hit("retry-after")
             yield Wait(error.retry_after)
             return True
+        if isinstance(error, SendRefused):
+            return (yield from self._refused(event, error, last=last))
         yield Append((self._failure(event, str(error), definite=error.definite),), durable=False)
+        repeatable, found = True, None
         if isinstance(error, SendInDoubt):
             found = yield from self._look(event, request)
             if found is not None and found.taken:
                 self.evidence = "lookup"
                 return found
             repeatable = found is not None or request.op == "edit" or self.abilities.idempotent
-            if last or not repeatable:
-                self.state = "not_sent" if found is not None else "in_doubt"
-        elif isinstance(error, SendRefused):
-            failpoints.hit("markup-refused")
-            self.plain += 1
-            last = last or not error.markup or self.plain >= len(self.abilities.formats)
-            self.state = "refused" if last else self.state
-            return not last
-        elif last or not isinstance(error, NotSent):
-            self.state = "not_sent"
-        if self.state == "open":
-            yield Wait(FIRST_PAUSE * 2**number)
-        return self.state == "open"
+        if last or not repeatable:
+            known = error.definite or found is not None
+            self.state = "not_sent" if known else "in_doubt"
+            return False
+        yield Wait(FIRST_PAUSE * 2**number)
+        return True
+
+    def _refused(self, event: DeliveryAttempted, error: SendRefused, *, last: bool) -> Flow[bool]:
+        """Record a refusal; tell whether another markup is left to try in the same delivery."""
+        self.plain += 1
+        over = last or not error.markup or self.plain >= len(self.abilities.formats)
+        evidence = REFUSED if over else ANSWERED
+        yield Append((self._failure(event, str(error), evidence=evidence),), durable=False)
+        failpoints.hit("markup-refused")
+        self.state = "refused" if over else self.state
+        return not over
 
     def _look(self, event: DeliveryAttempted, request: Request) -> Flow[Found | None]:
         if not self.abilities.lookup:
