@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
 from onrecord.transcript import codec
-from onrecord.transcript.errors import KeyConflict, WrongExpectedVersion
+from onrecord.transcript.errors import (
+    BadEvent,
+    KeyConflict,
+    OnRecordError,
+    WrongExpectedVersion,
+)
 from onrecord.transcript.events import (
     KNOWN,
     VOCABULARY_VERSION,
@@ -26,6 +31,8 @@ from onrecord.transcript.turns import TurnNames
 
 ANY: Final = -1
 """Any version of the session will do."""
+DRAFTS_AT_ONCE = 100_000
+"""Events that one append may have."""
 SESSIONS_KEPT = 256
 """Sessions whose turn names and offsets are kept in memory by a log."""
 
@@ -41,11 +48,15 @@ _EVOLVING = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An event made storable, before it has a place. `recorded_at` (µs) only where it is imported."""
+    """An event made storable, before it has a place.
+
+    Only where it is imported: `recorded_at` (µs), and the `line` of the file, for messages.
+    """
 
     event: Event
     payload: bytes
     recorded_at: int | None = None
+    line: int = 0
 
 
 @dataclass(slots=True)
@@ -100,13 +111,15 @@ def append(
     connection: Any,
     states: States,
     session: str,
-    drafts: Sequence[Draft],
+    drafts: Iterable[Draft],
     expected_version: int,
     lease: Lease | None,
 ) -> Outcome:
     """Write what isn't there yet; return where each event stands."""
-    if lease is not None and any(draft.event.intent for draft in drafts):
-        leasing.check(connection, lease)
+    if lease is not None:
+        drafts = tuple(drafts)
+        if any(draft.event.intent for draft in drafts):
+            leasing.check(connection, lease)
     head = journal.head(connection, session, create=True)
     assert head is not None
     before = head.version
@@ -114,22 +127,29 @@ def append(
     generation = 0 if lease is None else lease.generation
     outcome = Outcome([])
     for draft in drafts:
-        draft = _identified(session, draft, state)
-        there = _find(connection, session, draft)
-        if isinstance(there, Draft):
-            draft, there = there, None
-        if there is not None:
-            outcome.records.append(there)
-            continue
-        if expected_version not in (ANY, before):
-            raise WrongExpectedVersion(
-                f"session {session!r} is at version {before}, not {expected_version}; read it again "
-                "and decide anew",
-                session=session, expected=expected_version, actual=before,
-            )  # fmt: skip
-        outcome.records.append(_write(connection, head, state, draft, generation))
+        if len(outcome.records) >= DRAFTS_AT_ONCE:
+            raise BadEvent(f"more than {DRAFTS_AT_ONCE} events in one append; split it")
+        try:
+            placed = _place(connection, session, _identified(session, draft, state))
+            if isinstance(placed, Recorded):
+                outcome.records.append(placed)
+                continue
+            if expected_version not in (ANY, before):
+                raise wrong_version(session, expected_version, before)
+            outcome.records.append(_write(connection, head, state, placed, generation))
+        except OnRecordError as error:
+            error.facts["line"] = draft.line
+            raise
         outcome.new += 1
     return outcome
+
+
+def wrong_version(session: str, expected: int, actual: int) -> WrongExpectedVersion:
+    """Return the error for a session that isn't where the caller took it to be."""
+    return WrongExpectedVersion(
+        f"session {session!r} is at version {actual}, not {expected}; read it again and decide anew",
+        session=session, expected=expected, actual=actual,
+    )  # fmt: skip
 
 
 def _identified(session: str, draft: Draft, state: State) -> Draft:
@@ -140,16 +160,17 @@ def _identified(session: str, draft: Draft, state: State) -> Draft:
     if event.type in _KEYED_BY_TURN:
         turn = state.turns.resolve(event.turn)  # type: ignore[attr-defined]
     id = codec.derive_id(session, event, turn)
-    return Draft(msgspec.structs.replace(event, id=id), draft.payload, draft.recorded_at)
+    own = msgspec.structs.replace(event, id=id)
+    return Draft(own, draft.payload, draft.recorded_at, draft.line)
 
 
-def _find(connection: Any, session: str, draft: Draft) -> Recorded | Draft | None:
-    """Return the record that the event is already, None if it is new, or the draft to write instead."""
+def _place(connection: Any, session: str, draft: Draft) -> Recorded | Draft:
+    """Return the record that the event is already, or the draft that is to be written."""
     event = draft.event
     assert event.id is not None
     there = journal.find(connection, event.id)
     if there is None:
-        return None
+        return draft
     if same(session, there, event):
         return there
     if event.intent:
@@ -165,7 +186,7 @@ def _find(connection: Any, session: str, draft: Draft) -> Recorded | Draft | Non
     if again is not None:
         return again
     own = msgspec.structs.replace(event, id=id, conflicts_with=event.id)
-    return Draft(own, codec.encode(own), draft.recorded_at)
+    return Draft(own, codec.encode(own), draft.recorded_at, draft.line)
 
 
 def same(session: str, there: Recorded, event: Event) -> bool:

@@ -25,6 +25,7 @@ Each error answers three questions: `stored` (yes, no, unknown: is the event in 
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -97,6 +98,7 @@ class LeaseHeld(AppendRefused):
 
     session: str
     holder: str
+    expires_at: datetime
     may_retry = True
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from onrecord.transcript import codec
-from onrecord.transcript.append import ANY, Draft, Outcome, States, append
+from onrecord.transcript.append import ANY, Draft, Outcome, States, append, wrong_version
 from onrecord.transcript.errors import (
     AppendInDoubt,
     BadEvent,
     OnRecordError,
     StorageError,
-    WrongExpectedVersion,
 )
 from onrecord.transcript.events import Event
 from onrecord.transcript.leases import Lease, Leases, LeaseState
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["ANY", "SessionHead", "Subscription", "TranscriptLog"]
 
 DEFAULT_URL = "sqlite:///onrecord.db"
-EVENTS_AT_ONCE = 10_000
-"""Events that one append may have."""
 
 
 class TranscriptLog:
@@ -44,7 +41,7 @@ class TranscriptLog:
 
     def __init__(self, database: Database, *, text_limit: int = codec.TEXT_LIMIT) -> None:
         self._database = database
-        self._text_limit = text_limit
+        self.text_limit = text_limit
         self._states = States()
         self._signal = Signal()
         self._aio: AsyncTranscriptLog | None = None
@@ -92,28 +89,28 @@ class TranscriptLog:
         raise LeaseLost, facts are stored under its generation. Also raised: BadEvent, EventTooLarge,
         OffsetMismatch, WrongExpectedVersion, StorageError.
         """
-        drafts = [Draft(*codec.prepare(event, self._text_limit)) for event in events]
-        return self.append_drafts(
+        if not events:
+            self._nothing(_checked(session), expected_version)
+            return ()
+        drafts = [Draft(*codec.prepare(event, self.text_limit)) for event in events]
+        outcome = self.append_drafts(
             session, drafts, expected_version=expected_version, durable=durable, lease=lease
         )
+        return tuple(outcome.records)
 
     def append_drafts(
         self,
         session: str,
-        drafts: Sequence[Draft],
+        drafts: Iterable[Draft],
         *,
         expected_version: int = ANY,
         durable: bool = True,
         lease: Lease | None = None,
-    ) -> tuple[Recorded, ...]:
+    ) -> Outcome:
         """Append prepared events, those of an import with the time at which they were recorded."""
         session = _checked(session)
-        if len(drafts) > EVENTS_AT_ONCE:
-            raise BadEvent(f"{len(drafts)} events in one append; {EVENTS_AT_ONCE} at most")
         if lease is not None and lease.session != session:
             raise BadEvent(f"a lease of session {lease.session!r} given for session {session!r}")
-        if not drafts:
-            return self._nothing(session, expected_version)
         outcome = Outcome([])
         doing = f"appending to session {session!r}"
         try:
@@ -135,17 +132,12 @@ class TranscriptLog:
             self._states.forget(session)
             raise
         self._signal.ring()
-        return tuple(outcome.records)
+        return outcome
 
-    def _nothing(self, session: str, expected_version: int) -> tuple[Recorded, ...]:
-        if expected_version != ANY:
-            actual = self.version(session)
-            if actual != expected_version:
-                raise WrongExpectedVersion(
-                    f"session {session!r} is at version {actual}, not {expected_version}",
-                    session=session, expected=expected_version, actual=actual,
-                )  # fmt: skip
-        return ()
+    def _nothing(self, session: str, expected_version: int) -> None:
+        actual = self.version(session)
+        if expected_version not in (ANY, actual):
+            raise wrong_version(session, expected_version, actual)
 
     def _settle(self, session: str, outcome: Outcome, unclear: CommitUnclear) -> None:
         """Find out whether a commit that failed happened; return if it did, raise if it did not.
