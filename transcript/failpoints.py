@@ -11,7 +11,8 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 
-from onrecord.transcript.events import DeliveryAttempted, Event
+from onrecord.transcript.events import DeliveryAttempted
+from onrecord.transcript.recorded import Recorded
 
 VARIABLE = "ONRECORD_FAILPOINT"
 
@@ -49,20 +50,20 @@ def _nothing(name: str) -> None:
     """Do nothing: no failpoint is armed."""
 
 
-def _nothing_commit(events: Iterable[Event]) -> None:
+def _nothing_commit(records: Iterable[Recorded]) -> None:
     """Do nothing: no failpoint is armed."""
 
 
 hit: Callable[[str], None] = _nothing
 """Say that the process is at the failpoint `name`."""
 
-hit_commit: Callable[[Iterable[Event]], None] = _nothing_commit
-"""Say that `events` are written and their transaction isn't committed yet."""
+hit_commit: Callable[[Iterable[Recorded]], None] = _nothing_commit
+"""Say that `records` are written and their transaction isn't committed yet."""
 
 
 def arm(failpoint: str) -> None:
     """Choose the failpoint `name` or `name:n` (n from 1); empty: none. ValueError if unknown."""
-    global hit, hit_commit  # noqa: PLW0603  rebinding is what makes an unarmed failpoint free
+    global hit, hit_commit  # rebinding is what makes an unarmed failpoint free
     if not failpoint:
         hit, hit_commit = _nothing, _nothing_commit
         return
@@ -82,8 +83,8 @@ def arm(failpoint: str) -> None:
         if left == 0:
             os.kill(os.getpid(), _SIGNALS.get(chosen, _KILL))
 
-    def armed_commit(events: Iterable[Event]) -> None:
-        attempt = any(isinstance(event, DeliveryAttempted) for event in events)
+    def armed_commit(records: Iterable[Recorded]) -> None:
+        attempt = any(isinstance(record.event, DeliveryAttempted) for record in records)
         armed("in-attempt-commit" if attempt else "in-commit")
 
     hit, hit_commit = armed, armed_commit

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from onrecord.transcript import codec
+from onrecord.transcript import codec, failpoints
 from onrecord.transcript.append import ANY, Draft, Outcome, States, append, wrong_version
 from onrecord.transcript.errors import (
     AppendInDoubt,
@@ -122,6 +122,7 @@ class TranscriptLog:
                     if durable and not outcome.new:
                         # What is there already may have been committed without a sync.
                         self._database.flush(connection)
+                    failpoints.hit_commit(outcome.records)
                 except BaseException:
                     self._states.forget(session)
                     raise

@@ -68,7 +68,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
     server_version: ClassVar[str] = "onrecord-demo"
     server: LoopbackServer
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ARG002  as inherited
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  as inherited
         """Keep quiet: the terminal belongs to the demo."""
 
     def body(self) -> dict[str, Any] | None:
