@@ -118,7 +118,7 @@ def export(
                 sys.stdout.write(line + "\n")
             return
         try:
-            with out.open("w", encoding="utf-8", opener=pages.owner_only) as file:
+            with pages.open_private(out) as file:
                 file.writelines(line + "\n" for line in export_lines(log, session))
         except OSError as error:
             _fail(f"can't write {out}: {error.strerror}; choose another place with --out")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from histories import HISTORIES, recorded
 from hypothesis import given
 from hypothesis import strategies as st
-from histories import HISTORIES, recorded
 from msgspec.structs import replace
 
 from onrecord.projections import lines as lines_module

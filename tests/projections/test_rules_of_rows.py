@@ -1,0 +1,241 @@
+"""The rules of rows where the incident scenarios are silent: one test a rule."""
+
+from __future__ import annotations
+
+import itertools
+
+from histories import recorded
+
+from onrecord.projections.conversation import project
+from onrecord.projections.findings import findings
+from onrecord.projections.promise import check
+from onrecord.projections.rows import Row
+from onrecord.transcript import events as e
+
+
+def rows_of(*events: e.Event, full: bool = False) -> list[Row]:
+    records = recorded(list(events))
+    rows = project(records, full=full)
+    check("s", records, rows, full=full)
+    return rows
+
+
+def shape(rows: list[Row]) -> list[tuple[str, ...]]:
+    return [(row.role, row.text, row.origin, row.delivery) for row in rows]
+
+
+def user(message: str, text: str, turn: str | None = "t1") -> e.Event:
+    return e.UserMessageReceived(message=message, text=text, turn=turn)
+
+
+def sent(delivery: str, text: str, **fields: object) -> list[e.Event]:
+    return [
+        e.DeliveryAttempted(delivery=delivery, text=text, **fields),  # type: ignore[arg-type]
+        e.DeliveryConfirmed(delivery=delivery),
+    ]
+
+
+def end(turn: str = "t1", outcome: str = "completed", text: str | None = None) -> e.Event:
+    return e.TurnFinalized(turn=turn, outcome=outcome, text=text)
+
+
+def codes(*events: e.Event) -> list[str]:
+    return [finding.code for finding in findings("s", recorded(list(events)))]
+
+
+def test_a_message_to_a_finalised_turn_opens_the_next_of_its_name() -> None:
+    rows = rows_of(
+        user("u1", "one"),
+        *sent("d1", "1", turn="t1"),
+        end(),
+        user("u2", "two"),
+        *sent("d2", "2", turn="t1"),
+        end(),
+        user("u3", "three"),
+        *sent("d3", "3", turn="t1"),
+    )
+
+    assert [(row.turn, row.text) for row in rows] == [
+        ("t1", "one"), ("t1", "1"), ("t1+", "two"), ("t1+", "2"), ("t1++", "three"), ("t1++", "3"),
+    ]  # fmt: skip
+
+
+def test_a_repeated_message_opens_no_turn() -> None:
+    rows = rows_of(user("u1", "one"), *sent("d1", "1", turn="t1"), end(), user("u1", "one"))
+
+    assert [row.turn for row in rows] == ["t1", "t1"]
+
+
+def test_a_message_without_a_turn_is_one_of_its_own() -> None:
+    rows = rows_of(user("u1", "a", None), user("u2", "b", None), *sent("d1", "A", turn="u1"))
+
+    assert [(row.turn, row.text) for row in rows] == [("u1", "a"), ("u1", "A"), ("u2", "b")]
+
+
+def test_a_delivery_goes_to_the_turn_of_its_message() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.AssistantMessageProduced(turn="t1", message="m1", text="A"),
+        end(),
+        user("u2", "b", "t2"),
+        *sent("d1", "A", turn="t2", message="m1"),
+    )
+
+    assert [(row.turn, row.text) for row in rows] == [("t1", "a"), ("t1", "A"), ("t2", "b")]
+
+
+def test_a_message_produced_late_takes_its_delivery_along() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        user("u2", "b", "t2"),
+        *sent("d1", "A", turn="t2", message="m1"),
+        e.AssistantMessageProduced(turn="t1", message="m1", text="A"),
+    )
+
+    assert [(row.turn, row.text) for row in rows] == [("t1", "a"), ("t1", "A"), ("t2", "b")]
+
+
+def test_a_delivery_outside_any_turn_is_named_by_itself_and_closed() -> None:
+    rows = rows_of(user("u1", "a"), *sent("d9", "It is nine."))
+
+    assert (rows[1].turn, rows[1].delivery) == ("d9", "delivered")
+
+
+def test_taken_beats_refused_in_any_order() -> None:
+    attempt = e.DeliveryAttempted(delivery="d1", turn="t1", text="Hello.")
+    refused = e.DeliveryFailed(delivery="d1", reason="400")
+    taken = e.StreamChunkDelivered(delivery="d1", through=6)
+
+    for outcomes in ([refused, taken], [taken, refused]):
+        rows = rows_of(user("u1", "a"), attempt, *outcomes)
+        assert shape(rows[1:]) == [("assistant", "Hello.", "delivered", "delivered")]
+
+
+def test_an_outcome_says_nothing_of_another_attempt() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="Sunny."),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="Cloudy.", attempt=2),
+        e.DeliveryFailed(delivery="d1", attempt=1, reason="400"),
+        e.DeliveryConfirmed(delivery="d1", attempt=2),
+    )
+
+    assert shape(rows[1:]) == [("assistant", "Cloudy.", "delivered", "delivered")]
+
+
+def test_an_attempt_that_starts_over_keeps_the_earlier_text_up_to_there() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="Hello wrold"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="orld", offset=7, attempt=2),
+        e.DeliveryRevised(delivery="d1", text="Hello world", attempt=2),
+        end(),
+    )
+
+    assert shape(rows[1:]) == [("assistant", "Hello world", "delivered", "delivered")]
+
+
+def test_a_deleted_message_keeps_its_text() -> None:
+    rows = rows_of(
+        user("u1", "a"), *sent("d1", "Oops", turn="t1"), e.DeliveryRevised(delivery="d1", text="")
+    )
+
+    assert rows[1].text == "Oops"
+
+
+def test_a_stray_result_goes_to_the_last_call_of_its_id() -> None:
+    call = e.ToolCall(id="c1", name="run")
+    rows = rows_of(
+        user("u1", "a"),
+        e.AssistantMessageProduced(turn="t1", message="m1", tool_calls=[call]),
+        user("u2", "b", "t2"),
+        e.ToolResultReceived(turn="t2", tool_call="c1", text="late"),
+    )
+
+    assert [(row.role, row.turn) for row in rows] == [
+        ("user", "t1"), ("assistant", "t1"), ("tool", "t1"), ("user", "t2"),
+    ]  # fmt: skip
+
+
+def test_the_newest_compaction_gives_the_summary_and_the_full_view_shows_all() -> None:
+    story = [
+        user("u1", "a"), *sent("d1", "A", turn="t1"), end(),
+        e.TranscriptCompacted(through_turn="t1", summary="old"),
+        user("u2", "b", "t2"), *sent("d2", "B", turn="t2"), end("t2"),
+        e.TranscriptCompacted(through_turn="t2", summary="new"),
+        user("u3", "c", "t3"),
+    ]  # fmt: skip
+
+    assert [(r.role, r.text) for r in rows_of(*story)] == [("summary", "new"), ("user", "c")]
+    assert [r.text for r in rows_of(*story, full=True)] == ["a", "A", "b", "B", "c"]
+
+
+def test_an_erased_turn_keeps_its_structure_and_loses_every_text() -> None:
+    call = e.ToolCall(id="c1", name="run", arguments='{"secret": 1}')
+    rows = rows_of(
+        user("u1", "my secret"),
+        e.AssistantMessageProduced(turn="t1", message="m1", text="secret?", tool_calls=[call]),
+        e.ToolResultReceived(turn="t1", tool_call="c1", text="a secret"),
+        *sent("d1", "the secret", turn="t1"),
+        end(text="the secret"),
+        e.ContentErased(target={"turn": "t1"}, reason="asked"),
+    )
+
+    assert [row.role for row in rows] == ["user", "assistant", "tool", "assistant"]
+    assert "secret" not in repr(rows)
+
+
+def test_an_erased_message_takes_its_deliveries_and_its_summary_along() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.AssistantMessageProduced(turn="t1", message="m1", text="the secret"),
+        *sent("d1", "the secret", turn="t1"),
+        end(text="the secret"),
+        e.TranscriptCompacted(through_turn="t1", summary="a secret was told"),
+        e.ContentErased(target={"message": "m1"}),
+    )
+
+    assert "secret" not in repr(rows)
+
+
+def test_what_is_said_after_an_erasure_stands() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="secret "),
+        e.ContentErased(target={"turn": "t1"}),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="and more", offset=7),
+    )
+
+    assert rows[1].text == "[erased]and more"
+
+
+def test_a_fact_that_contradicts_makes_no_row_and_is_found() -> None:
+    known = user("u1", "a")
+    other = e.UserMessageReceived(message="u1", turn="t1", text="b", conflicts_with=known.id)
+    contradicting = e.TurnFinalized(
+        turn="t1", outcome="failed", conflicts_with=recorded([known])[0].id
+    )
+
+    assert [row.text for row in rows_of(known, other)] == ["a"]
+    assert codes(known, contradicting) == ["conflicting-record"]
+
+
+def test_an_edit_that_says_the_same_again_is_not_sent_twice() -> None:
+    again = e.DeliveryAttempted(delivery="d1", turn="t1", text="OK", attempt=2, op="edit")
+
+    assert codes(user("u1", "a"), *sent("d1", "OK", turn="t1"), again,
+                 e.DeliveryConfirmed(delivery="d1"), end()) == []  # fmt: skip
+
+
+def test_row_ids_are_stable_while_the_session_grows() -> None:
+    story = [
+        user("u1", "a"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="A", message="m1"),
+        e.DeliveryConfirmed(delivery="d1"),
+        e.AssistantMessageProduced(turn="t1", message="m1", text="A"),
+        end(),
+        user("u2", "b", "t2"),
+    ]
+    ids = [[row.id for row in rows_of(*story[:n])] for n in range(1, len(story) + 1)]
+
+    assert all(later[: len(earlier)] == earlier for earlier, later in itertools.pairwise(ids))
