@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def test_the_installed_wheel_is_imported_beside_a_clone_of_its_name(
     )
 
     assert Path(file) == installed / "onrecord" / "__init__.py"
-    assert version == "0.1.0"
+    assert version == metadata.version("onrecord")
     assert names["TranscriptLog"] == "TranscriptLog"
 
 
