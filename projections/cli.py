@@ -148,15 +148,14 @@ def show(
     json: _Json = False,
 ) -> None:
     """Show the transcript: the rows that the model is given, checked against what was delivered."""
-    from onrecord.projections.profiles import PROFILES as KNOWN
-    from onrecord.projections.profiles import assistant_texts, render
-
-    if profile != "neutral" and profile not in KNOWN:
+    if profile not in PROFILES.split("|"):
         _fail(f"no profile {profile!r}; --as takes one of {PROFILES.replace('|', ', ')}")
     with _log() as log:
         _known(log, session)
         transcript, reading = build_checked(session, log.read(session), at=at, full=full)
     if profile != "neutral":
+        from onrecord.projections.profiles import assistant_texts, render
+
         request = render(transcript.rows, profile)
         if not full:
             check_texts(session, reading, assistant_texts(profile, request))
@@ -230,13 +229,18 @@ def _head(text: str) -> tuple[str, int, bytes]:
         _fail(f"--head takes SESSION:VERSION:CHAIN with the chain in hex, not {text!r}")
 
 
+def _add_commands() -> None:
+    """Add the commands of other folders, which nothing here may import."""
+    for entry in entry_points(group="onrecord.commands"):
+        app.command(entry.name)(entry.load())
+
+
 def main() -> None:
     """Run the command: errors in one line on stderr, exit 2."""
     if sys.argv[1:] == ["--version"]:
         print(f"onrecord {version('onrecord')}")
         return
-    for entry in entry_points(group="onrecord.commands"):
-        app.command(entry.name)(entry.load())
+    _add_commands()
     try:
         app()
     except OnRecordError as error:
@@ -245,3 +249,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away: nothing is left to say, and to nobody
         sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -71,6 +71,11 @@ def row(row: Row) -> dict[str, Any]:
     """Return a row's JSON shape; absent fields are left out."""
     fields = msgspec.to_builtins(row)
     kept = {name: fields[name] for name in ROW_FIELDS if name in fields}
+    if row.tool_calls:
+        kept["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in row.tool_calls
+        ]
     return {"role": row.role, "text": row.text, **kept}
 
 
@@ -88,10 +93,22 @@ def head(head: SessionHead) -> dict[str, Any]:
 def verification(result: Verification) -> dict[str, Any]:
     """Return the JSON shape of a verification."""
     faults = [
-        {"session": f.session, "version": f.version, "position": f.position, "detail": f.detail}
-        for f in result.faults
+        {
+            "session": fault.session,
+            "version": fault.version,
+            "position": fault.position,
+            "kind": fault.kind,
+            "detail": fault.detail,
+        }
+        for fault in result.faults
     ]
-    return {"records": result.records, "sessions": result.sessions, "faults": faults}
+    heads = [f"{name}:{version}:{chain.hex()}" for name, (version, chain) in result.heads.items()]
+    return {
+        "records": result.records,
+        "sessions": result.sessions,
+        "faults": faults,
+        "heads": heads,
+    }
 
 
 def _table(*columns: str) -> Table:
@@ -128,9 +145,9 @@ def show_deliveries(told: Sequence[DeliveryHistory]) -> None:
     if not told:
         console().print("nothing was sent in this session")
         return
-    table = _table("delivery", "what", "status", "tries", "text and what is known")
+    table = _table("delivery", "what", "status", "text and what is known")
     for one in told:
-        facts = [plain(one.text) or "(no text)"]
+        facts = [plain(attempt) for attempt in _attempts(one)] or ["(nothing attempted)"]
         if one.target:
             facts.append(f"to {plain(one.target.platform)} {plain(one.target.chat)}")
         if one.platform_messages:
@@ -138,30 +155,40 @@ def show_deliveries(told: Sequence[DeliveryHistory]) -> None:
         for failure in one.failures:
             kind = "refused" if failure.definite else "unclear"
             facts.append(f"{kind} from {failure.offset}: {plain(failure.reason)}")
-        tries = str(len(one.attempts))
         body = Text("\n".join(facts))
-        table.add_row(Text(plain(one.delivery)), one.kind, _mark(one.status), tries, body)
+        table.add_row(Text(plain(one.delivery)), one.kind, _mark(one.status), body)
     console().print(table)
 
 
+def _attempts(one: DeliveryHistory) -> Iterator[str]:
+    """Tell the attempts, each with what the platform took of it where it isn't all."""
+    for attempt in one.attempts:
+        number = f"{attempt.attempt}: " if len(one.attempts) > 1 else ""
+        size = len(attempt.text)
+        known = "" if attempt.taken >= size else f"  [{attempt.taken} of {size} taken]"
+        yield f"{number}{attempt.text}{known}{'  [replaced]' if attempt.replaced else ''}"
+
+
 def show_findings(found: Sequence[Finding], sessions: int) -> None:
-    """Print findings, one a row, and how many sessions were read."""
+    """Print findings, session by session, and how many sessions were read."""
     page = console()
+    read = f"{sessions} session{'s' if sessions != 1 else ''}"
     if not found:
-        page.print(f"nothing found in {sessions} session{'s' if sessions != 1 else ''}")
+        page.print(f"nothing found in {read}")
         return
-    table = _table("code", "session", "turn", "versions", "detail")
-    for one in found:
-        versions = ", ".join(str(v) for v in one.versions[:6]) + ("…" if one.versions[6:] else "")
-        table.add_row(
-            Text(one.code, style="yellow"),
-            Text(plain(one.session)),
-            Text(plain(one.turn)),
-            versions,
-            Text(plain(one.detail)),
-        )
-    page.print(table)
-    page.print(f"{len(found)} finding{'s' if len(found) != 1 else ''} in {sessions} session(s)")
+    for session in dict.fromkeys(one.session for one in found):
+        page.print(Text(plain(session), style="bold"))
+        table = _table("  turn", "finding", "events", "what it means")
+        table.show_header = False
+        table.columns[1].no_wrap = True
+        for one in found:
+            if one.session == session:
+                numbers = [str(version) for version in one.versions]
+                shown = ", ".join(numbers[:3]) + (f" … {numbers[-1]}" if numbers[3:] else "")
+                code = Text(one.code, style="yellow")
+                table.add_row(Text("  " + plain(one.turn)), code, shown, Text(plain(one.detail)))
+        page.print(table)
+    page.print(f"{len(found)} finding{'s' if len(found) != 1 else ''} in {read}")
 
 
 def show_sessions(heads: Sequence[SessionHead]) -> None:
@@ -179,8 +206,8 @@ def show_sessions(heads: Sequence[SessionHead]) -> None:
 def show_verification(result: Verification, heads: Sequence[object]) -> None:
     """Print the outcome of a verification, and what it can't see."""
     page = console()
-    if result.faults:
-        first = result.faults[0]
+    first = result.first_fault
+    if first is not None:
         where = f"session {plain(first.session)!r}, version {first.version}"
         page.print(Text(f"first fault: {where}: {plain(first.detail)}", style="red"))
         page.print(f"{len(result.faults)} fault(s) in {result.records} records")

@@ -1,0 +1,204 @@
+"""The command: its JSON contract, its exit codes, and one clear line for each error."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "onrecord.projections.cli"]
+STORY: list[dict[str, Any]] = [
+    {"type": "UserMessageReceived", "turn": "t1", "message": "u1", "text": "Is it up?"},
+    {
+        "type": "AssistantMessageProduced",
+        "turn": "t1",
+        "message": "m1",
+        "text": "",
+        "tool_calls": [{"id": "c1", "name": "curl", "arguments": "{}"}],
+    },
+    {"type": "ToolResultReceived", "turn": "t1", "tool_call": "c1", "text": "200"},
+    {"type": "DeliveryAttempted", "turn": "t1", "delivery": "d1", "text": "Yes."},
+    {"type": "DeliveryFailed", "delivery": "d1", "definite": False, "reason": "timed out"},
+    {"type": "TurnFinalized", "turn": "t1", "outcome": "completed", "text": "Yes."},
+    {"type": "Heartbeat", "beat": 1, "novelty": {"kept": True}},
+]
+
+
+def run(*words: str, at: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "COLUMNS": "80", "ONRECORD_DB": f"sqlite:///{at}/log.db"}
+    return subprocess.run(
+        [*COMMAND, *words],
+        cwd=at,
+        env=env,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("command")
+    lines = "".join(json.dumps({"session": "s1", **event}) + "\n" for event in STORY)
+    (place / "story.jsonl").write_text(lines)
+    done = run("import", "story.jsonl", at=place)
+    assert (done.returncode, done.stdout) == (0, "story.jsonl: 7 events added, 0 known already\n")
+    return place
+
+
+def test_importing_twice_adds_nothing(place: Path) -> None:
+    done = run("import", "-", at=place, stdin=(place / "story.jsonl").read_text())
+
+    assert done.stdout == "standard input: 0 events added, 7 known already\n"
+
+
+def test_show_json_is_the_contract(place: Path) -> None:
+    shown = json.loads(run("show", "s1", "--json", at=place).stdout)
+
+    call = {"id": "c1", "name": "curl", "arguments": "{}"}
+    assert shown == {
+        "session": "s1",
+        "version": 7,
+        "rows": [
+            {"role": "user", "text": "Is it up?", "turn": "t1", "versions": [1]},
+            {"role": "assistant", "text": "", "origin": "produced", "tool_calls": [call],
+             "turn": "t1", "versions": [2]},
+            {"role": "tool", "text": "200", "tool_call": "c1", "turn": "t1", "versions": [3]},
+            {"role": "assistant", "text": "Yes.", "origin": "delivered", "delivery": "in_doubt",
+             "turn": "t1", "versions": [4, 5]},
+        ],
+    }  # fmt: skip
+
+
+def test_show_at_a_version_shows_what_stood_then(place: Path) -> None:
+    shown = json.loads(run("show", "s1", "--at", "1", "--json", at=place).stdout)
+
+    assert (shown["version"], [row["text"] for row in shown["rows"]]) == (1, ["Is it up?"])
+
+
+@pytest.mark.parametrize(
+    ("profile", "field"),
+    [
+        ("openai", "messages"),
+        ("mistral", "messages"),
+        ("converse", "messages"),
+        ("anthropic", "messages"),
+        ("responses", "input"),
+        ("gemini", "contents"),
+    ],
+)
+def test_show_as_gives_the_fields_of_the_request(place: Path, profile: str, field: str) -> None:
+    shown = json.loads(run("show", "s1", "--as", profile, "--json", at=place).stdout)
+
+    assert "Yes." in json.dumps(shown[field])
+
+
+def test_audit_exits_one_with_findings_and_zero_without(place: Path, tmp_path: Path) -> None:
+    found = run("audit", "--json", at=place)
+    none = run("import", "-", at=tmp_path, stdin=json.dumps({"session": "s", **STORY[0]}))
+
+    assert found.returncode == 1
+    assert json.loads(found.stdout)["findings"] == [
+        {"code": "delivery-in-doubt", "session": "s1", "turn": "t1", "versions": [4, 5],
+         "detail": "nobody knows whether the user got this text"}
+    ]  # fmt: skip
+    assert none.returncode == 0
+    clean = run("audit", at=tmp_path)
+    assert (clean.returncode, clean.stdout) == (0, "nothing found in 1 session\n")
+
+
+def test_export_and_import_give_the_same_events(place: Path, tmp_path: Path) -> None:
+    run("export", "s1", "--out", str(tmp_path / "out.jsonl"), at=place)
+    run("import", "out.jsonl", at=tmp_path)
+
+    first = [json.loads(line) for line in run("export", "s1", at=place).stdout.splitlines()]
+    again = [json.loads(line) for line in run("export", "s1", at=tmp_path).stdout.splitlines()]
+    own = {"position", "digest", "imported_at"}
+    assert [{k: v for k, v in line.items() if k not in own} for line in first] == [
+        {k: v for k, v in line.items() if k not in own} for line in again
+    ]
+    assert first[6]["novelty"] == {"kept": True}
+    assert stat.S_IMODE((tmp_path / "out.jsonl").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "log.db").stat().st_mode) == 0o600
+
+
+def test_verify_says_what_it_saw_and_what_it_cannot_see(place: Path) -> None:
+    good = run("verify", at=place)
+    heads = json.loads(run("verify", "--json", at=place).stdout)["heads"]
+    kept = run("verify", "--head", heads[0], at=place)
+    other = run("verify", "--head", heads[0][:-2] + "00", at=place)
+
+    assert good.returncode == 0
+    assert "7 records in 1 sessions verified" in good.stdout
+    assert "kept elsewhere" in good.stdout
+    assert kept.returncode == 0
+    assert other.returncode == 1
+
+
+def test_deliveries_tell_attempts_and_failures(place: Path) -> None:
+    told = json.loads(run("deliveries", "s1", "--json", at=place).stdout)["deliveries"][0]
+
+    assert (told["delivery"], told["status"], told["text"]) == ("d1", "in_doubt", "Yes.")
+    assert told["failures"][0]["reason"] == "timed out"
+    assert "unclear from 0: timed out" in run("deliveries", "s1", at=place).stdout
+
+
+def test_text_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J[red]bold[/red] \u202e"
+    line = {"session": "s\x1b[31m", "type": "UserMessageReceived", "message": "u", "text": evil}
+    run("import", "-", at=tmp_path, stdin=json.dumps(line))
+
+    pages = [run(*words, at=tmp_path).stdout for words in (["sessions"], ["show", "s\x1b[31m"])]
+    assert not any(char in page for page in pages for char in "\x1b\x07\u202e")
+    assert "[red]bold[/red]" in pages[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["show", "nobody"], "no session 'nobody'"),
+        (["show", "s1", "--as", "telex"], "--as takes one of neutral, openai"),
+        (["import", "nothing.jsonl"], "can't read nothing.jsonl: No such file"),
+        (["import", "bad.jsonl"], "bad.jsonl, line 2: expected"),
+        (["verify", "--head", "x"], "--head takes SESSION:VERSION:CHAIN"),
+        (["--db", "sqlite:///none.db", "sessions"], "no log at none.db"),
+        (["--db", "sqlite:///story.jsonl", "sessions"], "left untouched"),
+        (["export", "s1", "--out", "no/such/folder"], "can't write no/such/folder"),
+    ],
+)
+def test_an_error_is_one_line_that_says_what_to_do(
+    place: Path, words: list[str], says: str
+) -> None:
+    (place / "bad.jsonl").write_text(
+        json.dumps({"session": "s2", **STORY[0]}) + '\n{"session": "s2", "type": "TurnFinalized"}\n'
+    )
+    done = run(*words, at=place)
+
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert "s2" not in run("sessions", at=place).stdout
+
+
+def test_a_pipe_gets_no_colour_and_a_closed_one_no_trace(place: Path) -> None:
+    assert "\x1b" not in run("show", "s1", at=place).stdout
+    piped = subprocess.run(
+        f"{' '.join(COMMAND)} export s1 | head -c 1",
+        shell=True,
+        cwd=place,
+        env={**os.environ, "ONRECORD_DB": f"sqlite:///{place}/log.db"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert piped.stderr == ""
