@@ -1,0 +1,58 @@
+"""Amazon Bedrock Converse: `messages`, and `system` where there is a summary.
+
+The rules (the service's published model and its own refusals): the user first and last, in turns;
+`toolResult` blocks directly after their `toolUse`, in a user message without other content, which
+several models refuse beside results; `toolUseId` is unique and matches `[a-zA-Z0-9_.:-]{1,64}`;
+`name` matches `[a-zA-Z0-9_-]{1,64}`; `input` is an object; no text is blank. The models that refuse
+text beside `toolUse` refuse what others answer themselves: the caller of such a one takes no text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from onrecord.projections.profiles.naming import Form
+from onrecord.projections.profiles.shaping import Call, Step, alternate, arguments_object, shape
+from onrecord.projections.rows import Row
+
+# Narrower than the model's pattern since 2026, which older endpoints don't know.
+IDS = Form(re.compile(r"[a-zA-Z0-9_-]{1,64}"), "tooluse_", 24)
+
+
+def render(rows: Sequence[Row], *, annotate: bool = False) -> dict[str, Any]:
+    """Return `messages` and, for a summary, `system`."""
+    shaped = shape(rows, ids=IDS, annotate=annotate)
+    messages = [message for step in alternate(shaped.steps) for message in _messages(step)]
+    request: dict[str, Any] = {"messages": messages}
+    if shaped.summary:
+        request["system"] = [{"text": shaped.summary}]
+    return request
+
+
+def _messages(step: Step) -> Iterator[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = [{"text": step.text}] if step.text else []
+    blocks += [
+        {
+            "toolUse": {
+                "toolUseId": call.id,
+                "name": call.name,
+                "input": arguments_object(call.arguments),
+            }
+        }
+        for call in step.calls
+    ]
+    yield {"role": step.role, "content": blocks}
+    if step.calls:
+        yield {"role": "user", "content": [_result(call) for call in step.calls]}
+
+
+def _result(call: Call) -> dict[str, Any]:
+    return {
+        "toolResult": {
+            "toolUseId": call.id,
+            "content": [{"text": call.result}],
+            "status": "error" if call.is_error else "success",
+        }
+    }
