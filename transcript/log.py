@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from onrecord.transcript import codec, failpoints
@@ -23,7 +23,7 @@ from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage import dbapi, journal, leasing
 from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database, path_of
 from onrecord.transcript.storage.journal import SessionHead
-from onrecord.transcript.subscription import BATCH, Signal, Subscription
+from onrecord.transcript.subscription import BATCH, Subscription
 
 if TYPE_CHECKING:
     from onrecord.transcript.aio import AsyncTranscriptLog
@@ -43,7 +43,6 @@ class TranscriptLog:
         self._database = database
         self.text_limit = text_limit
         self._states = States()
-        self._signal = Signal()
         self._aio: AsyncTranscriptLog | None = None
         self.leases = Leases(_LeaseStore(database))
 
@@ -132,7 +131,6 @@ class TranscriptLog:
         except OnRecordError:
             self._states.forget(session)
             raise
-        self._signal.ring()
         return outcome
 
     def _nothing(self, session: str, expected_version: int) -> None:
@@ -210,7 +208,11 @@ class TranscriptLog:
     def subscribe(self, *, after: int = 0, stop: threading.Event | None = None) -> Subscription:
         """Follow the log after a position, through what other processes write too."""
         return Subscription(
-            self._fetch, self._database.data_version, self._signal, after=after, stop=stop
+            self._fetch,
+            self._database.data_version,
+            self._database.signal,
+            after=after,
+            stop=stop,
         )
 
     def sessions(self) -> list[SessionHead]:
@@ -247,7 +249,7 @@ class TranscriptLog:
             self._aio.shutdown()
         self._database.close()
 
-    def __enter__(self) -> TranscriptLog:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

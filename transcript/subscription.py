@@ -6,8 +6,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.storage.signal import Signal
 
 POLL = 0.005
 """Seconds between two looks for what other processes wrote (a pragma, no query)."""
@@ -15,31 +17,6 @@ LONGEST_WAIT = 1.0
 """Seconds after which the log is read even if nothing seems to have come."""
 BATCH = 500
 """Records that one read fetches."""
-
-
-class Signal:
-    """Wakes the subscriptions of one process when it appends."""
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._count = 0
-
-    @property
-    def count(self) -> int:
-        """The number of appends so far."""
-        return self._count
-
-    def ring(self) -> None:
-        """Say that something was appended."""
-        with self._condition:
-            self._count += 1
-            self._condition.notify_all()
-
-    def wait(self, seen: int, timeout: float) -> None:
-        """Return once the count isn't `seen` any more, or after the timeout (seconds)."""
-        with self._condition:
-            if self._count == seen:
-                self._condition.wait(timeout)
 
 
 class Subscription:
@@ -65,7 +42,7 @@ class Subscription:
         self._ready: deque[Recorded] = deque()
         self.position = after
 
-    def __iter__(self) -> Subscription:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Recorded:
@@ -111,7 +88,7 @@ class Subscription:
         self._closed.set()
         self._signal.ring()
 
-    def __enter__(self) -> Subscription:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

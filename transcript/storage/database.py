@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from onrecord.transcript.errors import (
@@ -25,6 +25,7 @@ from onrecord.transcript.errors import (
 )
 from onrecord.transcript.storage import dbapi, files
 from onrecord.transcript.storage.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from onrecord.transcript.storage.signal import Signal
 
 T = TypeVar("T")
 
@@ -103,6 +104,7 @@ class Database:
 
     def _reset(self) -> None:
         self._lock = threading.RLock()
+        self.signal = Signal()
         self._writer: Any = None
         self._synchronous = "FULL"
         self._watcher: Any = None
@@ -212,6 +214,7 @@ class Database:
                 raise CommitUnclear(error) from error
         finally:
             lock.release()
+        self.signal.ring()
 
     def _begin(self, durable: bool, doing: str, began: float) -> Any:
         try:
@@ -298,6 +301,20 @@ class Database:
 
         return self._retry(attempt, doing)
 
+    def select(self, doing: str, run: Callable[[Connection], T]) -> T:
+        """Return what `run` makes of a SQLAlchemy connection: a short read, fetched whole."""
+
+        def attempt() -> T:
+            self._check_open()
+            if self.path is None:
+                with self._lock, self.engine.connect() as connection:
+                    return run(connection)
+            self.same_file(doing)
+            with self.engine.connect() as connection:
+                return run(connection)
+
+        return self._retry(attempt, doing)
+
     def data_version(self) -> int:
         """Return a number that changes when another connection commits (constant in memory)."""
         if self.path is None:
@@ -321,7 +338,9 @@ class Database:
         while True:
             try:
                 return run()
-            except (dbapi.Error, StorageBusy) as error:
+            except (dbapi.Error, DBAPIError, StorageBusy) as raised:
+                error = raised.orig if isinstance(raised, DBAPIError) else raised
+                assert error is not None
                 waited = time.monotonic() - start
                 busy = isinstance(error, StorageBusy) or dbapi.code(error) in (
                     dbapi.BUSY, dbapi.LOCKED

@@ -1,0 +1,88 @@
+"""The tables that applications of eventsourcing have beside the log, in SQLAlchemy's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Dialect,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import UserDefinedType
+
+
+class OriginatorId(UserDefinedType[UUID | str]):
+    """The id of an aggregate: 16 bytes for a UUID, text for a string, each given back as it came."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return the column type; in SQLite one without an affinity."""
+        return "BLOB"
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        """Return what makes a parameter of an id."""
+        return as_parameter
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        """Return what makes an id of a value."""
+        return _as_id
+
+
+def as_parameter(originator_id: UUID | str) -> bytes | str:
+    """Return an id as the driver takes it."""
+    return originator_id.bytes if isinstance(originator_id, UUID) else originator_id
+
+
+def _as_id(value: bytes | str) -> UUID | str:
+    return UUID(bytes=value) if isinstance(value, bytes) else value
+
+
+def events_table(metadata: MetaData, name: str) -> Table:
+    """Return a table of stored events without notifications, such as snapshots."""
+    return Table(
+        name,
+        metadata,
+        Column("originator_id", OriginatorId, nullable=False),
+        Column("originator_version", BigInteger, nullable=False),
+        Column("topic", Text, nullable=False),
+        Column("state", LargeBinary, nullable=False),
+        PrimaryKeyConstraint("originator_id", "originator_version"),
+        sqlite_with_rowid=False,
+    )
+
+
+def notifications_table(metadata: MetaData, name: str) -> Table:
+    """Return a table of stored events in the order of their notification ids."""
+    return Table(
+        name,
+        metadata,
+        Column("notification_id", Integer, primary_key=True, autoincrement=True),
+        Column("originator_id", OriginatorId, nullable=False),
+        Column("originator_version", BigInteger, nullable=False),
+        Column("topic", Text, nullable=False),
+        Column("state", LargeBinary, nullable=False),
+        UniqueConstraint("originator_id", "originator_version"),
+        sqlite_autoincrement=True,  # an id is never given twice
+    )
+
+
+def tracking_table(metadata: MetaData, name: str = "tracking") -> Table:
+    """Return the table that says how far each application was followed."""
+    return Table(
+        name,
+        metadata,
+        Column("application_name", Text, primary_key=True),
+        Column("notification_id", BigInteger, nullable=False),
+        sqlite_with_rowid=False,
+    )
