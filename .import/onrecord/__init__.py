@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onrecord.agent.async_turn import AsyncAgent as AsyncAgent
     from onrecord.agent.turn import Agent as Agent
     from onrecord.agent.turn import Turn as Turn
-    from onrecord.gateway.delivery import AsyncOutbox as AsyncOutbox
+    from onrecord.gateway.async_delivery import AsyncOutbox as AsyncOutbox
     from onrecord.gateway.delivery import Outbox as Outbox
     from onrecord.gateway.inbox import AsyncInbox as AsyncInbox
     from onrecord.gateway.inbox import Inbox as Inbox
@@ -44,7 +44,7 @@ _PUBLIC = {
     "Agent": "onrecord.agent.turn:Agent",
     "AsyncAgent": "onrecord.agent.async_turn:AsyncAgent",
     "AsyncInbox": "onrecord.gateway.inbox:AsyncInbox",
-    "AsyncOutbox": "onrecord.gateway.delivery:AsyncOutbox",
+    "AsyncOutbox": "onrecord.gateway.async_delivery:AsyncOutbox",
     "Inbox": "onrecord.gateway.inbox:Inbox",
     "Lease": "onrecord.transcript.leases:Lease",
     "OnRecordError": "onrecord.transcript.errors:OnRecordError",
