@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import msgspec
 import typer
 
+from onrecord import __version__
 from onrecord.projections import pages
 from onrecord.projections.deliveries import deliveries as histories
 from onrecord.projections.findings import findings
@@ -238,7 +239,7 @@ def _add_commands() -> None:
 def main() -> None:
     """Run the command: errors in one line on stderr, exit 2."""
     if sys.argv[1:] == ["--version"]:
-        print(f"onrecord {version('onrecord')}")
+        print(f"onrecord {__version__}")
         return
     _add_commands()
     try:
