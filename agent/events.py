@@ -24,6 +24,9 @@ from onrecord.transcript.events import (
     UserMessageReceived,
 )
 
+RUN = 12
+"""Hexadecimal digits that make a turn's ids its own: short, since each part of a reply names one."""
+
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
@@ -62,13 +65,13 @@ class TurnEvents:
     def __init__(self, turn: str, writer: str) -> None:
         self.turn = turn
         self.writer = writer
-        self._run = uuid4().hex[:8]
+        self._run = uuid4().hex[:RUN]
         self._count = 0
 
     def next_id(self, kind: str) -> str:
         """Return a new id: m for a message, c for a model call."""
         self._count += 1
-        return f"{self.turn}/{self._run}/{kind}{self._count}"
+        return f"{self._run}.{kind}{self._count}"
 
     def user(self, text: str, message: str, turn: str | None, parts: Sequence[Any]) -> Event:
         """Say that a user's message came in."""

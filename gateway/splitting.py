@@ -66,15 +66,13 @@ def _cut(text: str, limit: int, count: Callable[[str], int], at_least: int) -> i
         fit = max(room, 1)
     fit = max(fit, at_least)
     window = _with_blank(text, fit)
-    if window > fit or text[fit - 1 : fit].isspace():
-        return window
     floor = max(at_least, int(fit * FULL_ENOUGH), 1)
     for kind in _BREAKS:
-        best = max((m.end() for m in kind.finditer(text, 0, fit)), default=0)
+        best = max((m.end() for m in kind.finditer(text, 0, window)), default=0)
         if best >= floor:
             return _with_blank(text, best)
     return max(
-        (m.end() for m in _BREAKS[-1].finditer(text, 0, fit) if m.end() >= at_least and m.end()),
+        (m.end() for m in _BREAKS[-1].finditer(text, 0, window) if m.end() >= at_least and m.end()),
         default=fit,
     )
 

@@ -1,0 +1,383 @@
+"""What goes out is on record before, what became of it after, and nothing goes out unrecorded."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onrecord.gateway.delivery import AlreadyAttempted, Outbox, Stopped
+from onrecord.projections.rows import Row
+from onrecord.transcript.errors import EventTooLarge, LeaseLost, StorageBusy
+from onrecord.transcript.events import (
+    DeliveryAttempted,
+    DeliveryConfirmed,
+    DeliveryFailed,
+    StreamChunkDelivered,
+    Target,
+)
+from onrecord.transcript.log import TranscriptLog
+
+Rows = Callable[[str], list[Row]]
+Make = Callable[..., Any]
+
+
+def of(log: TranscriptLog, kind: type, session: str = "s") -> list[Any]:
+    return [r.event for r in log.read(session) if isinstance(r.event, kind)]
+
+
+def test_a_whole_message(log: TranscriptLog, platform: Make, book: Any, chat: Target) -> None:
+    outcome = Outbox(log, platform()).send("s", chat, "Hello", turn="t1", message="m1")
+
+    assert outcome.delivered
+    assert outcome.platform_messages == ("p1",)
+    assert book.texts == ["Hello"]
+    (attempt,) = of(log, DeliveryAttempted)
+    assert (attempt.text, attempt.target, attempt.op, attempt.delivery) == (
+        "Hello", chat, "send", "m1/out",
+    )  # fmt: skip
+    (confirmed,) = of(log, DeliveryConfirmed)
+    assert (confirmed.platform_messages, confirmed.evidence) == (["p1"], "answer")
+
+
+def test_the_attempt_is_durable_before_the_platform_sees_it(
+    log: TranscriptLog, path: Path, platform: Make, book: Any, chat: Target
+) -> None:
+    book.script.append("silent")
+    sender = threading.Thread(target=Outbox(log, platform()).send, args=("s", chat, "Hello"))
+    sender.start()
+    assert book.arrived.wait(5)
+
+    with TranscriptLog.open(path) as other:
+        seen = [r.type for r in other.read("s")]
+    book.go_on.set()
+    sender.join()
+
+    assert seen == ["DeliveryAttempted"]
+
+
+def test_a_split_is_one_delivery_and_one_row(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    text = "First sentence here. Second one, a bit longer.\n\nThird and last."
+
+    outcome = Outbox(log, platform(limit=30)).send("s", chat, text, turn="t1")
+
+    assert outcome.delivered
+    assert "".join(a.text for a in of(log, DeliveryAttempted)) == text
+    assert len({a.delivery for a in of(log, DeliveryAttempted)}) == 1
+    assert len(book.texts) == 3
+    assert not any(t.startswith((" ", "\n")) for t in book.texts)
+    assert [(r.text, r.delivery) for r in rows("s")] == [(text, "delivered")]
+
+
+def test_a_stream_of_chunks(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    outbox = Outbox(log, platform(streaming="chunks"))
+
+    with outbox.begin("s", chat, turn="t1", message="m1") as reply:
+        for chunk in ("Hel", "lo, ", "wor", "ld", "!"):
+            reply.write(chunk)
+
+    assert reply.outcome.delivered
+    assert "".join(book.texts) == "Hello, world!"
+    assert [(r.text, r.delivery) for r in rows("s")] == [("Hello, world!", "delivered")]
+
+
+def test_a_stream_by_edits_flows_over_into_more_messages(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    outbox = Outbox(log, platform(streaming="edit", limit=12))
+    text = "one two three four five six"
+
+    with outbox.begin("s", chat, turn="t1") as reply:
+        for character in text:
+            reply.write(character)
+
+    assert reply.outcome.delivered
+    assert all(len(t.rstrip()) <= 12 for t in book.texts)
+    assert "".join(book.texts) == text
+    assert [(r.text, r.delivery) for r in rows("s")] == [(text, "delivered")]
+    offsets = [(a.attempt, a.offset, len(a.text)) for a in of(log, DeliveryAttempted)]
+    assert all(attempt == 1 for attempt, _, _ in offsets)
+    assert all(a[1] + a[2] == b[1] for a, b in zip(offsets, offsets[1:], strict=False))
+
+
+def test_a_stream_keeps_the_platforms_pace(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    outbox = Outbox(log, platform(streaming="edit", interval=30.0))
+
+    with outbox.begin("s", chat) as reply:
+        for word in ("a ", "b ", "c ", "d ", "e"):
+            reply.write(word)
+
+    assert len(book.requests) == 2
+    assert book.texts == ["a b c d e"]
+
+
+def test_a_stream_that_breaks_is_not_confirmed(
+    log: TranscriptLog, platform: Make, chat: Target, rows: Rows
+) -> None:
+    outbox = Outbox(log, platform(streaming="edit"))
+
+    def broken() -> None:
+        with outbox.begin("s", chat, turn="t1") as reply:
+            reply.write("Half a ")
+            raise RuntimeError("the model died")
+
+    with pytest.raises(RuntimeError):
+        broken()
+
+    assert of(log, DeliveryConfirmed) == []
+    assert [r.text for r in rows("s")] == ["Half a"]
+
+
+def test_a_blank_text_is_not_sent(log: TranscriptLog, platform: Make, book: Any, chat: Target) -> None:
+    outcome = Outbox(log, platform()).send("s", chat, " \n ")
+
+    assert outcome.state == "empty"
+    assert log.version("s") == 0
+    assert book.requests == []
+
+
+def test_what_is_sent_is_what_is_stored(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    Outbox(log, platform()).send("s", chat, "a\ud83db")
+
+    (attempt,) = of(log, DeliveryAttempted)
+    assert attempt.text == "a\ufffdb"
+    assert attempt.replaced
+    assert book.texts == ["a\ufffdb"]
+
+
+def test_a_notice_makes_no_row(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    Outbox(log, platform()).notice("s", chat, "thinking …", turn="t1")
+
+    assert book.texts == ["thinking …"]
+    assert rows("s") == []
+
+
+def test_the_reply_replaces_its_placeholder(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    outbox = Outbox(log, platform(streaming="edit"))
+
+    with outbox.begin("s", chat, turn="t1", message="m1", placeholder="…") as reply:
+        reply.write("The answer")
+
+    assert book.texts == ["The answer"]
+    assert [a.op for a in of(log, DeliveryAttempted)] == ["send", "edit", "edit"]
+    assert [r.text for r in rows("s")] == ["The answer"]
+
+
+def test_the_same_delivery_does_not_go_out_twice(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    Outbox(log, platform()).send("s", chat, "Hello", message="m1")
+
+    with pytest.raises(AlreadyAttempted):
+        Outbox(log, platform()).send("s", chat, "Hello", message="m1")
+
+    assert len(book.requests) == 1
+
+
+def test_a_longer_edit_goes_on(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    with Outbox(log, platform()).begin("s", chat, turn="t1") as reply:
+        reply.write("Hello")
+    outcome = reply.replace("Hello\n-- footer")
+
+    assert outcome.delivered
+    assert book.texts == ["Hello\n-- footer"]
+    assert [(a.attempt, a.offset) for a in of(log, DeliveryAttempted)] == [(1, 0), (1, 5)]
+    assert [r.text for r in rows("s")] == ["Hello\n-- footer"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("- one - two", "• one\n• two"), ("Hello wrld", "Hello world"), ("Hello world", "Hello")],
+)
+def test_an_edit_of_sent_text_is_the_next_attempt(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows, before: str, after: str
+) -> None:
+    with Outbox(log, platform()).begin("s", chat, turn="t1") as reply:
+        reply.write(before)
+
+    outcome = reply.replace(after)
+
+    assert outcome.delivered
+    assert book.texts == [after]
+    assert of(log, DeliveryAttempted)[-1].attempt == 2
+    assert [(r.text, r.delivery) for r in rows("s")] == [(after, "delivered")]
+
+
+def test_an_edit_over_several_messages(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    with Outbox(log, platform(limit=10)).begin("s", chat, turn="t1") as reply:
+        reply.write("aaaa bbbb cccc dddd")
+    after = "aaaa bbbb CCCC dddd eeee ffff"
+
+    outcome = reply.replace(after)
+
+    assert outcome.delivered
+    assert "".join(book.texts) == after
+    assert [(r.text, r.delivery) for r in rows("s")] == [(after, "delivered")]
+
+
+def test_an_edit_that_cannot_be_is_refused_before_anything_goes_out(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    with Outbox(log, platform(limit=10)).begin("s", chat) as reply:
+        reply.write("aaaa bbbb cccc dddd")
+    before = log.version("s"), len(book.requests)
+
+    for text in ("short", "  "):
+        with pytest.raises(ValueError, match="blank|empty"):
+            reply.replace(text)
+
+    assert (log.version("s"), len(book.requests)) == before
+
+
+# --- an error of the log: nothing is sent ---------------------------------------------------------
+
+
+HOLD_WRITE_LOCK = """
+import sys
+from onrecord.transcript.log import TranscriptLog
+
+with TranscriptLog.open(sys.argv[1]) as log, log.database.write(doing="holding the lock"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_nothing_is_sent_while_the_log_is_busy(
+    log: TranscriptLog, path: Path, platform: Make, book: Any, chat: Target
+) -> None:
+    del log
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_WRITE_LOCK, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with TranscriptLog.open(path, busy_timeout=0.2) as busy, pytest.raises(StorageBusy):
+            Outbox(busy, platform()).send("s", chat, "Hello")
+        other.communicate(b"")
+
+    assert book.requests == []
+
+
+def test_nothing_is_sent_that_is_too_large_to_store(
+    path: Path, platform: Make, book: Any, chat: Target
+) -> None:
+    with TranscriptLog.open(path, text_limit=1000) as log, pytest.raises(EventTooLarge):
+        Outbox(log, platform(limit=10_000)).send("s", chat, "x" * 2000)
+
+    assert book.requests == []
+
+
+def test_nothing_is_sent_under_a_lost_lease(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    old = log.leases.acquire("s", "one", 30)
+    log.leases.acquire("s", "one", 30)
+
+    with pytest.raises(LeaseLost):
+        Outbox(log, platform()).send("s", chat, "Hello", lease=old)
+
+    assert book.requests == []
+    assert log.version("s") == 0
+
+
+def test_a_lease_lost_between_attempt_and_socket_leaves_a_definite_failure(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    lease = log.leases.acquire("s", "one", 30)
+    http = platform()
+    outbox = Outbox(log, http)
+    perform = outbox.perform
+
+    class Late(Outbox):
+        def perform(self, effect: Any, session: str, held: Any) -> object:
+            result = perform(effect, session, held)
+            if type(effect).__name__ == "Append" and effect.events[0].intent:
+                log.leases.acquire("s", "one", 30)
+            return result
+
+    with pytest.raises(LeaseLost):
+        Late(log, http).send("s", chat, "Hello", turn="t1", lease=lease)
+
+    assert book.requests == []
+    (failed,) = of(log, DeliveryFailed)
+    assert failed.definite
+    assert [r.text for r in rows("s")] == []
+
+
+def test_a_late_outcome_is_stored_under_its_old_generation(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    lease = log.leases.acquire("s", "one", 30)
+    book.script.append("silent")
+    outbox = Outbox(log, platform())
+    sender = threading.Thread(target=outbox.send, args=("s", chat, "Hello"), kwargs={"lease": lease})
+    sender.start()
+    assert book.arrived.wait(5)
+
+    newer = log.leases.acquire("s", "one", 30)
+    book.go_on.set()
+    sender.join()
+
+    last = list(log.read("s"))[-1]
+    assert last.type == "DeliveryConfirmed"
+    assert last.generation == lease.generation < newer.generation
+
+
+def test_a_stopped_outbox_begins_nothing_new(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    book.script.append("silent")
+    outbox = Outbox(log, platform())
+    sender = threading.Thread(target=outbox.send, args=("s", chat, "Hello"))
+    sender.start()
+    assert book.arrived.wait(5)
+
+    early = outbox.drain(0.05)
+    book.go_on.set()
+    late = outbox.drain(5)
+    sender.join()
+    with pytest.raises(Stopped):
+        outbox.send("s", chat, "More")
+
+    assert (early, late) == (False, True)
+    assert len(of(log, StreamChunkDelivered) + of(log, DeliveryConfirmed)) == 1
+    assert book.texts == ["Hello"]
+
+
+def test_a_port_where_nobody_listens_is_definite(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onrecord.gateway.sending.FIRST_PAUSE", 0.01)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        book.port = free.getsockname()[1]
+    outbox = Outbox(log, platform(), tries=3)
+
+    outcome = outbox.send("s", chat, "Hello", turn="t1")
+
+    assert outcome.state == "not_sent"
+    assert [(a.attempt, a.offset) for a in of(log, DeliveryAttempted)] == [(1, 0), (2, 0), (3, 0)]
+    assert all(f.definite for f in of(log, DeliveryFailed))
