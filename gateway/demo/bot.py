@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from onrecord.agent import Agent, Turn
+from onrecord.agent.turn import Agent, Turn
 from onrecord.gateway.delivery import Delivery, Outbox, Stopped
 from onrecord.gateway.demo.chat import Client, DemoPlatform
 from onrecord.gateway.demo.completion import CompletionModel, Model, ModelBroke
