@@ -86,14 +86,14 @@ def import_lines(log: TranscriptLog, lines: Iterable[bytes | str], name: str) ->
     file, line and what was expected: nothing of that line's session is written.
     """
     with tempfile.SpooledTemporaryFile(max_size=SPOOL) as spool:
-        checked = _check(lines, name, spool, log.text_limit)
+        sessions = _check(lines, name, spool, log.text_limit)
         now = datetime.now(UTC)
         added = known = 0
-        for session, at in checked.sessions.items():
-            new = _write(log, session, at, checked, spool, name, now)
+        for session, at in sessions.items():
+            new = _write(log, session, at, spool, name, now)
             added += new
             known += len(at.offsets) - new
-    return Imported(added, known, tuple(checked.sessions))
+    return Imported(added, known, tuple(sessions))
 
 
 @dataclass(slots=True)
@@ -104,16 +104,11 @@ class _Lines:
     numbers: array[int] = field(default_factory=lambda: array("q"))
 
 
-@dataclass(slots=True)
-class _Checked:
-    sessions: dict[str, _Lines] = field(default_factory=dict)
-
-
 def _check(
     lines: Iterable[bytes | str], name: str, spool: IO[bytes], text_limit: int
-) -> _Checked:
+) -> dict[str, _Lines]:
     """Go through the whole file; raise at the first line that can't be taken."""
-    checked = _Checked()
+    sessions: dict[str, _Lines] = {}
     for number, line in enumerate(lines, 1):
         if number > LINES_LIMIT:
             _refuse(name, number, f"at most {LINES_LIMIT} lines", "split the file")
@@ -127,20 +122,19 @@ def _check(
             codec.prepare(event, text_limit)
         except BadEvent as error:
             _refuse(name, number, "an event that can be stored", str(error), error)
-        at = checked.sessions.setdefault(session, _Lines())
+        at = sessions.setdefault(session, _Lines())
         if len(at.offsets) >= DRAFTS_AT_ONCE:
             _refuse(name, number, f"at most {DRAFTS_AT_ONCE} lines a session", "split the file")
         at.offsets.append(spool.tell())
         at.numbers.append(number)
         spool.write(data.rstrip(b"\r\n") + b"\n")
-    return checked
+    return sessions
 
 
 def _write(
     log: TranscriptLog,
     session: str,
     at: _Lines,
-    checked: _Checked,
     spool: IO[bytes],
     name: str,
     now: datetime,

@@ -95,8 +95,8 @@ def verify(
         kept.setdefault(name, []).append((version, chain))
     result = Verification()
     seen: set[str] = set()
-    for key, name, version, chain in log.database.read("verifying", audit.sessions):
-        label = f"(erased {key.hex()})" if name is None else name.decode("utf-8", "replace")
+    for key, stored, version, chain in log.database.read("verifying", audit.sessions):
+        label = f"(erased {key.hex()})" if stored is None else stored.decode("utf-8", "replace")
         if session is not None and session != label:
             continue
         seen.add(label)
@@ -121,7 +121,7 @@ def _session(
     result: Verification,
 ) -> Fault | None:
     before, expected, position = evidence.START, 1, 0
-    wanted = {at: digest for at, digest in kept}
+    wanted = dict(kept)
     rows = _rows(log, key)
     for row in rows:
         result.records += 1

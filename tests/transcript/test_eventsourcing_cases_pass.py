@@ -37,6 +37,7 @@ WITHOUT_US = {
 class FileOrMemory(TestCase):
     """Makes databases for a case, and closes them."""
 
+    __test__ = False  # test_shipped_case runs each case, on both kinds
     kind: ClassVar[str]
     folder: ClassVar[Path]
 
@@ -236,8 +237,3 @@ def test_no_shipped_case_is_left_out() -> None:
     inherited = {base.__name__ for case in OURS for base in case.__mro__}
 
     assert set(_shipped()) - inherited == set(WITHOUT_US)
-
-
-del Aggregates, Applications, Trackings, Processes, NotInterleaving, Factories, Views
-del ProjectionRunners, SourcedProjections, ExampleApplications, AnyApplication
-del FileOrMemory, Environments

@@ -104,6 +104,7 @@ class Database:
 
     def _reset(self) -> None:
         self._lock = threading.RLock()
+        self._watching = threading.Lock()
         self.signal = Signal()
         self._writer: Any = None
         self._synchronous = "FULL"
@@ -112,12 +113,12 @@ class Database:
             memory = getattr(self, "_memory", None) or self._connect()
             self._memory = memory
             self.engine = create_engine(
-                "sqlite://", module=dbapi.module, creator=lambda: memory,
+                "sqlite://", module=dbapi.driver, creator=lambda: memory,
                 poolclass=StaticPool, hide_parameters=True,
             )  # fmt: skip
         else:
             self.engine = create_engine(
-                "sqlite://", module=dbapi.module, creator=self._connect, poolclass=QueuePool,
+                "sqlite://", module=dbapi.driver, creator=self._connect, poolclass=QueuePool,
                 pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, hide_parameters=True,
             )  # fmt: skip
 
@@ -321,16 +322,13 @@ class Database:
             return 0
 
         def attempt() -> int:
-            with self._watch_lock():
+            with self._watching:
                 self.same_file("following the log")
                 if self._watcher is None:
                     self._watcher = self._connect()
                 return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
 
         return self._retry(attempt, "following the log")
-
-    def _watch_lock(self) -> threading.Lock:
-        return self.__dict__.setdefault("_watching", threading.Lock())
 
     def _retry(self, run: Callable[[], T], doing: str, began: float | None = None) -> T:
         start = time.monotonic() if began is None else began
@@ -364,7 +362,7 @@ class Database:
             return
         self._closed = True
         _databases.discard(self)
-        with self._lock, self._watch_lock():
+        with self._lock, self._watching:
             for connection in (self._watcher, self._writer, getattr(self, "_memory", None)):
                 if connection is not None:
                     connection.close()
@@ -376,7 +374,6 @@ class Database:
     def _after_fork(self) -> None:
         if self.path is not None:
             _abandoned.extend((self._writer, self._watcher, self.engine.pool, self.engine))
-        self.__dict__["_watching"] = threading.Lock()
         self._reset()
 
 

@@ -15,11 +15,14 @@ except ImportError:  # no wheel for this platform: the standard library's
 
 from onrecord.transcript.errors import OnRecordError, StorageBusy, StorageFailed, StorageFull
 
+driver: Any = module
+"""The driver's module, for SQLAlchemy."""
 Error: type[Exception] = module.Error
 IntegrityError: type[Exception] = module.IntegrityError
 VERSION: tuple[int, ...] = tuple(int(part) for part in module.sqlite_version.split("."))
 
-BUSY, LOCKED, READONLY, IOERR, FULL, CONSTRAINT = 5, 6, 8, 10, 13, 19
+BUSY, LOCKED, READONLY, FULL = 5, 6, 8, 13
+_FIXED_BRANCHES = (((3, 44, 6), (3, 45)), ((3, 50, 7), (3, 51)))
 
 
 def connect(database: str, **options: Any) -> Any:
@@ -29,8 +32,8 @@ def connect(database: str, **options: Any) -> Any:
 
 def has_wal_fault() -> bool:
     """Tell whether this SQLite can corrupt a log under two writers (sqlite.org/wal.html)."""
-    fixed = VERSION >= (3, 51, 3) or VERSION[:2] == (3, 44) and VERSION >= (3, 44, 6)
-    return not (fixed or (VERSION[:2] == (3, 50) and VERSION >= (3, 50, 7)))
+    backported = any(low <= VERSION < high for low, high in _FIXED_BRANCHES)
+    return not (VERSION >= (3, 51, 3) or backported)
 
 
 def code(error: BaseException) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from eventsourcing.persistence import (
     AggregateRecorder,
@@ -80,7 +80,7 @@ class Factory(InfrastructureFactory[SQLTrackingRecorder]):
             raise InfrastructureFactoryError(
                 f"{setting} names {topic}, which is no subclass of {default.__qualname__}"
             )
-        return cast("type[R]", found)
+        return found
 
     def _made(self, recorder: R) -> R:
         if strtobool(self.env.get(self.CREATE_TABLE, "yes") or "yes"):

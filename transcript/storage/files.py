@@ -30,7 +30,7 @@ Identity = tuple[int, int]
 def identity(path: str) -> Identity | None:
     """Return which file stands at the path now, None if there is none."""
     try:
-        found = os.stat(path)
+        found = os.stat(path)  # noqa: PTH116 - at each commit, and twice as fast
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
@@ -62,7 +62,7 @@ def _claim(path: str, *, create: bool) -> Identity:
         if create:
             _make(path)
         try:
-            found = os.stat(path)
+            found = Path(path).stat()
         except FileNotFoundError:
             raise NotALog(f"there is no log at {path}; check the path", where=path) from None
         if not stat.S_ISREG(found.st_mode):

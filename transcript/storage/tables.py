@@ -30,11 +30,15 @@ class OriginatorId(UserDefinedType[UUID | str]):
         """Return the column type; in SQLite one without an affinity."""
         return "BLOB"
 
-    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:  # noqa: ARG002
         """Return what makes a parameter of an id."""
         return as_parameter
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+    def result_processor(
+        self,
+        dialect: Dialect,  # noqa: ARG002
+        coltype: object,  # noqa: ARG002
+    ) -> Callable[[Any], Any]:
         """Return what makes an id of a value."""
         return _as_id
 
