@@ -146,10 +146,10 @@ class TranscriptLog:
         """
         doing = f"appending to session {session!r}"
         ids = [record.id for record in outcome.records]
-        no_space = dbapi.code(unclear.cause) == dbapi.FULL
+        final = dbapi.wrote_nothing(unclear.cause)
         try:
             found = self._are_there(ids)
-            if not found and not no_space:
+            if not found and not final:
                 with self._database.write(doing=doing) as connection:
                     found = all(journal.find(connection, id) is not None for id in ids)
                     self._database.flush(connection)

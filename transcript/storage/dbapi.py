@@ -13,6 +13,11 @@ try:
 except ImportError:  # no wheel for this platform: the standard library's
     import sqlite3.dbapi2 as module  # type: ignore[no-redef,unused-ignore]
 
+try:
+    import resource
+except ImportError:  # not a POSIX system
+    resource = None  # type: ignore[assignment]
+
 from onrecord.transcript.errors import OnRecordError, StorageBusy, StorageFailed, StorageFull
 
 driver: Any = module
@@ -21,7 +26,8 @@ Error: type[Exception] = module.Error
 IntegrityError: type[Exception] = module.IntegrityError
 VERSION: tuple[int, ...] = tuple(int(part) for part in module.sqlite_version.split("."))
 
-BUSY, LOCKED, READONLY, FULL = 5, 6, 8, 13
+BUSY, LOCKED, READONLY, IOERR, FULL = 5, 6, 8, 10, 13
+_IOERR_WRITE = 778
 _FIXED_BRANCHES = (((3, 44, 6), (3, 45)), ((3, 50, 7), (3, 51)))
 
 
@@ -41,6 +47,19 @@ def code(error: BaseException) -> int:
     return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
+def wrote_nothing(error: BaseException) -> bool:
+    """Tell whether a commit failed in a write: its last frame, which makes it one, isn't there."""
+    extended = int(getattr(error, "sqlite_errorcode", None) or 0)
+    return extended == _IOERR_WRITE or code(error) == FULL
+
+
+def _size_limited() -> bool:
+    """Tell whether this process may only write files up to some size (ulimit -f)."""
+    if resource is None:
+        return False
+    return bool(resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY)
+
+
 def translate(error: BaseException, doing: str, waited: float = 0.0) -> OnRecordError:
     """Return our error for one of the driver's, when nothing was stored. No text of an event in it."""
     found = code(error)
@@ -51,7 +70,7 @@ def translate(error: BaseException, doing: str, waited: float = 0.0) -> OnRecord
             "events, or open the log with a longer busy_timeout",
             waited=waited,
         )
-    if found == FULL:
+    if found == FULL or (found == IOERR and _size_limited()):
         return StorageFull(f"{doing}: no space is left ({name}); make room, then try again")
     if found == READONLY:
         return StorageFailed(f"{doing}: the file can't be written ({name}); check its owner and mode")
