@@ -11,6 +11,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from onrecord.gateway.course import TRIES
 from onrecord.gateway.effects import (
     Append,
     Ask,
@@ -25,7 +26,7 @@ from onrecord.gateway.effects import (
 from onrecord.gateway.outcomes import AlreadyAttempted, Outcome
 from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, resumed
 from onrecord.gateway.platform import AsyncPlatform, Request
-from onrecord.gateway.sending import TRIES, Course
+from onrecord.gateway.sending import Course
 from onrecord.transcript.events import Target
 from onrecord.transcript.leases import Lease
 
@@ -89,10 +90,8 @@ class AsyncDelivery:
             await self.finish()
 
 
-class AsyncOutbox(Sender):
+class AsyncOutbox(Sender[AsyncPlatform]):
     """As `Outbox`, awaited. A cancelled sender waits `drain` seconds for its request's answer."""
-
-    platform: AsyncPlatform
 
     def __init__(
         self,
@@ -103,8 +102,7 @@ class AsyncOutbox(Sender):
         tries: int = TRIES,
         drain: float = DRAIN,
     ) -> None:
-        super().__init__(log, writer=writer, tries=tries)
-        self.platform = platform
+        super().__init__(log, platform, writer=writer, tries=tries)
         self._drain = drain
 
     async def begin(

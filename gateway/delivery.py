@@ -18,11 +18,12 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from onrecord.gateway.course import TRIES
 from onrecord.gateway.effects import Append, Ask, Check, Effect, Flow, T, Transmit, run
 from onrecord.gateway.outcomes import AlreadyAttempted, Outcome
 from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, resumed
 from onrecord.gateway.platform import Platform, Request
-from onrecord.gateway.sending import TRIES, Course
+from onrecord.gateway.sending import Course
 from onrecord.transcript.events import Target
 from onrecord.transcript.leases import Lease
 
@@ -87,16 +88,13 @@ class Delivery:
             self.finish()
 
 
-class Outbox(Sender):
+class Outbox(Sender[Platform]):
     """Sends for a gateway, blocking. Safe to share between threads, one delivery a thread."""
-
-    platform: Platform
 
     def __init__(
         self, log: TranscriptLog, platform: Platform, *, writer: str = "gateway", tries: int = TRIES
     ) -> None:
-        super().__init__(log, writer=writer, tries=tries)
-        self.platform = platform
+        super().__init__(log, platform, writer=writer, tries=tries)
 
     def begin(
         self,

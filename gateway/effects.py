@@ -71,6 +71,10 @@ def run(flow: Flow[T], perform: Callable[[Effect], object]) -> T:
         return value
 
 
+class NotBegun(BaseException):
+    """The effect was not begun: its caller is stopped."""
+
+
 class Finished(BaseException):
     """A request was answered although its caller was cancelled: the result, and the cancellation."""
 
@@ -93,8 +97,8 @@ async def run_async(flow: Flow[T], perform: Callable[[Effect], Awaitable[object]
         while True:
             try:
                 if stop is not None and not _is_outcome(effect):
-                    held, stop = stop, None
-                    raise held
+                    effect = flow.throw(NotBegun())
+                    continue
                 result = await perform(effect)
             except Finished as end:
                 stop = end.stop
@@ -103,6 +107,9 @@ async def run_async(flow: Flow[T], perform: Callable[[Effect], Awaitable[object]
                 effect = flow.throw(error)
             else:
                 effect = flow.send(result)
+    except NotBegun:
+        assert stop is not None, "an effect is only left out for a caller that is stopped"
+        raise stop from None
     except StopIteration as end:
         if stop is not None:
             raise stop from None

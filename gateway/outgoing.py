@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import uuid4
 
+from onrecord.gateway.course import Shown
 from onrecord.gateway.effects import Append, Effect
 from onrecord.gateway.platform import AsyncPlatform, Platform
-from onrecord.gateway.sending import Course, Shown
+from onrecord.gateway.sending import Course
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.events import Target
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from onrecord.gateway.recovery import Send, Settle
     from onrecord.transcript.log import TranscriptLog
+
+P = TypeVar("P", bound=Platform | AsyncPlatform)
 
 DRAIN = 5.0
 """Seconds that a cancelled sender waits for the platform's answer."""
@@ -30,7 +33,7 @@ class Stopped(OnRecordError):
 
 
 def course_of(
-    outbox: Sender,
+    outbox: Sender[Any],
     session: str,
     target: Target,
     *,
@@ -48,7 +51,7 @@ def course_of(
     )  # fmt: skip
 
 
-def resumed(outbox: Sender, plan: Send | Settle) -> Course:
+def resumed(outbox: Sender[Any], plan: Send | Settle) -> Course:
     if plan.target is None:
         raise ValueError(
             f"delivery {plan.delivery!r}: the log doesn't say where it goes; "
@@ -64,13 +67,12 @@ def resumed(outbox: Sender, plan: Send | Settle) -> Course:
     return course
 
 
-class Sender:
+class Sender(Generic[P]):
     """What both outboxes are made of."""
 
-    platform: Platform | AsyncPlatform
-
-    def __init__(self, log: TranscriptLog, *, writer: str, tries: int) -> None:
+    def __init__(self, log: TranscriptLog, platform: P, *, writer: str, tries: int) -> None:
         self.log = log
+        self.platform = platform
         self.writer = writer
         self.tries = tries
         self._stopped = False

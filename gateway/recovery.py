@@ -277,7 +277,7 @@ class _Reading:
                     continue
                 whole = self._whole(facts, delivery)
                 yield Settle(
-                    doubt=take.attempt, repeatable=take.edit, text=take.visible[take.taken :],
+                    doubt=take.attempt, repeatable=_edits(take, standing), text=take.visible[take.taken :],
                     complete=whole is None or len(take.visible.strip()) >= len(whole.strip()),
                     **self._about(facts, standing, take.taken_text),
                 )  # fmt: skip
@@ -360,6 +360,11 @@ def _in_doubt(take: Take, delivery: Outgoing) -> bool:
     if not seen[take.taken :].strip():
         return False
     return not any(other.taken_text.startswith(seen.rstrip()) for other in delivery.takes)
+
+
+def _edits(take: Take, standing: Standing) -> bool:
+    newest = take.attempt == standing.attempt and standing.last is not None
+    return standing.last.op == "edit" if newest and standing.last else take.edit
 
 
 def _next_attempt(standing: Standing, taken: str) -> int:

@@ -8,14 +8,11 @@ leaves a definite failure, whatever stops it midway leaves a doubt, and both are
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import cast
-from uuid import uuid5
 
-from onrecord.gateway.effects import Append, Ask, Check, Flow, Transmit, Wait
+from onrecord.gateway.course import Shown, Standpoint
+from onrecord.gateway.effects import Append, Ask, Check, Flow, NotBegun, Transmit, Wait
 from onrecord.gateway.outcomes import (
     AlreadyAttempted,
     Outcome,
@@ -23,71 +20,27 @@ from onrecord.gateway.outcomes import (
     SendError,
     SendInDoubt,
     SendRefused,
-    State,
     classify,
 )
-from onrecord.gateway.platform import Abilities, Found, Op, Request
+from onrecord.gateway.platform import Found, Request
 from onrecord.gateway.splitting import split, steady
 from onrecord.gateway.standing import ANSWERED, REFUSED
 from onrecord.transcript import failpoints
-from onrecord.transcript.codec import NAMESPACE, storable
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.events import (
     DeliveryAttempted,
-    DeliveryConfirmed,
-    DeliveryFailed,
     DeliveryRevised,
     Event,
     StreamChunkDelivered,
-    Target,
 )
 from onrecord.transcript.recorded import Recorded
 
-TRIES = 4
-"""Times that one part is tried at most."""
 FIRST_PAUSE = 0.2
 """Seconds before the second try; doubled with each."""
-LONGEST_WAIT = 60.0
-"""Seconds that a sender sleeps for a rate limit; a later time is handed to the caller."""
 
 
-@dataclass
-class Shown:
-    """A message of the platform that holds the delivery's text from `start` on."""
-
-    start: int
-    platform_message: str | None
-
-
-@dataclass
-class Course:
-    """One delivery under way.
-
-    `text` is what was attempted so far and not refused; `waiting_text` what isn't attempted yet.
-    """
-
-    session: str
-    delivery: str
-    target: Target
-    abilities: Abilities
-    render: Callable[[str, str | None], str]
-    turn: str | None = None
-    message: str | None = None
-    kind: str = "answer"
-    writer: str = "gateway"
-    tries: int = TRIES
-    longest_wait: float = LONGEST_WAIT
-    text: str = ""
-    attempt: int = 1
-    shown: list[Shown] = field(default_factory=list)
-    waiting_text: str = ""
-    state: State = "open"
-    not_before: datetime | None = None
-    error: Exception | None = None
-    plain: int = 0
-    evidence: str = "answer"
-    finishing: bool = False
-    resumed: bool = False
+class Course(Standpoint):
+    """One delivery under way: see `Standpoint` for what it knows, here for what it does."""
 
     def write(self, chunk: str, *, due: bool = True) -> Flow[None]:
         """Take a chunk of a stream, and send what is ready if `due`."""
@@ -130,19 +83,6 @@ class Course:
             yield from self._place(len(self.waiting_text), edit=True)
             return self.outcome()
         return (yield from self._revise(text, _changed_from(text, same)))
-
-    def outcome(self) -> Outcome:
-        """Return how the delivery stands now."""
-        return Outcome(
-            self.delivery,
-            self.state,
-            self.text,
-            self.waiting_text,
-            tuple(s.platform_message for s in self.shown if s.platform_message),
-            self.attempt,
-            self.not_before,
-            self.error,
-        )
 
     def _place(self, ready: int, *, edit: bool = False) -> Flow[None]:
         """Send the first `ready` code points of what waits, each message's part by itself."""
@@ -230,31 +170,11 @@ class Course:
             self.attempt += 1
         return False
 
-    def _attempt(
-        self, part: str, offset: int, start: int | None, shown: Shown | None
-    ) -> tuple[DeliveryAttempted, Request]:
-        op: Op = "edit" if shown is not None else "send"
-        form = self.abilities.formats[min(self.plain, len(self.abilities.formats) - 1)]
-        # What is sent is what is stored: the log replaces lone surrogates one by one.
-        content = storable((self.text[start:] if start is not None else "") + part)
-        if self.abilities.count(content) > self.abilities.limit:
-            content = content.rstrip()
-        wire = self.render(content, form)
-        digest = hashlib.sha256(wire.encode("utf-8", "surrogatepass")).hexdigest()
-        key = uuid5(NAMESPACE, f"{self.session}\0{self.delivery}\0{offset}\0{op}\0{digest}").hex
-        event = DeliveryAttempted(
-            delivery=self.delivery, text=part, offset=offset, turn=self.turn, message=self.message,
-            kind=self.kind, attempt=self.attempt, target=self.target, op=op, format=form,
-            wire=digest, at=self._now(), writer=self.writer,
-        )  # fmt: skip
-        message = shown.platform_message if shown else None
-        return event, Request(op, self.target, content, wire, key, form, message)
-
     def _record(self, event: DeliveryAttempted) -> Flow[str]:
         """Make the attempt durable; return the stored text. Any error means: nothing is sent."""
         try:
             records: tuple[Recorded, ...] = yield Append((event,))
-        except OnRecordError:
+        except (OnRecordError, NotBegun):
             raise
         except BaseException as stop:
             # Once begun the append completes, so the attempt may be there: nothing of it was sent.
@@ -372,28 +292,6 @@ class Course:
             yield Append((self._failure(event, "the platform doesn't have it", evidence="lookup"),))
         return found
 
-    def _confirmation(self, now: datetime) -> DeliveryConfirmed:
-        return DeliveryConfirmed(
-            delivery=self.delivery,
-            platform_messages=[s.platform_message for s in self.shown if s.platform_message],
-            evidence=self.evidence, attempt=self.attempt, at=now, writer=self.writer,
-        )  # fmt: skip
-
-    def _failure(
-        self,
-        event: DeliveryAttempted,
-        reason: str,
-        *,
-        definite: bool = True,
-        not_before: datetime | None = None,
-        evidence: str | None = None,
-    ) -> DeliveryFailed:
-        return DeliveryFailed(
-            delivery=event.delivery, offset=event.offset, reason=reason, definite=definite,
-            not_before=not_before, evidence=evidence, attempt=event.attempt, at=self._now(),
-            writer=self.writer,
-        )  # fmt: skip
-
     def _note(self, original: BaseException, event: Event) -> Flow[None]:
         """Record what is known as `original` passes by; it is never masked by a failing append."""
         self.state = "stopped"
@@ -401,10 +299,6 @@ class Course:
             yield Append((event,))
         except OnRecordError as error:
             original.add_note(f"the outcome could not be recorded: {error}")
-
-    @staticmethod
-    def _now() -> datetime:
-        return datetime.now(UTC)
 
 
 def _say(error: BaseException) -> str:

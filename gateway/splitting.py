@@ -71,10 +71,8 @@ def _cut(text: str, limit: int, count: Callable[[str], int], at_least: int) -> i
         best = max((m.end() for m in kind.finditer(text, 0, window)), default=0)
         if best >= floor:
             return _with_blank(text, best)
-    return max(
-        (m.end() for m in _BREAKS[-1].finditer(text, 0, window) if m.end() >= at_least and m.end()),
-        default=fit,
-    )
+    words = max((m.end() for m in _BREAKS[-1].finditer(text, 0, window)), default=0)
+    return words if words >= max(at_least, 1) else window
 
 
 def _longest(text: str, limit: int, count: Callable[[str], int]) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from onrecord.gateway.outcomes import from_status
 from onrecord.gateway.platform import Abilities, AsyncPlatform, Found, Platform, Request
 from onrecord.projections.conversation import project
@@ -142,7 +143,12 @@ class AsyncHttpPlatform(AsyncPlatform):
         import asyncio
 
         raw = json.dumps(
-            {"op": request.op, "text": request.wire, "key": request.key, "id": request.platform_message}
+            {
+                "op": request.op,
+                "text": request.wire,
+                "key": request.key,
+                "id": request.platform_message,
+            }
         ).encode()
         reader, writer = await asyncio.open_connection("127.0.0.1", self.book.port)
         try:

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from onrecord.gateway.delivery import AlreadyAttempted, Outbox, Stopped
 from onrecord.projections.rows import Row
 from onrecord.transcript.errors import EventTooLarge, LeaseLost, StorageBusy
@@ -106,7 +108,7 @@ def test_a_stream_by_edits_flows_over_into_more_messages(
     assert [(r.text, r.delivery) for r in rows("s")] == [(text, "delivered")]
     offsets = [(a.attempt, a.offset, len(a.text)) for a in of(log, DeliveryAttempted)]
     assert all(attempt == 1 for attempt, _, _ in offsets)
-    assert all(a[1] + a[2] == b[1] for a, b in zip(offsets, offsets[1:], strict=False))
+    assert all(a[1] + a[2] == b[1] for a, b in pairwise(offsets))
 
 
 def test_a_stream_keeps_the_platforms_pace(
@@ -139,7 +141,9 @@ def test_a_stream_that_breaks_is_not_confirmed(
     assert [r.text for r in rows("s")] == ["Half a"]
 
 
-def test_a_blank_text_is_not_sent(log: TranscriptLog, platform: Make, book: Any, chat: Target) -> None:
+def test_a_blank_text_is_not_sent(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
     outcome = Outbox(log, platform()).send("s", chat, " \n ")
 
     assert outcome.state == "empty"
@@ -244,7 +248,7 @@ def test_an_edit_that_cannot_be_is_refused_before_anything_goes_out(
     before = log.version("s"), len(book.requests)
 
     for text in ("short", "  "):
-        with pytest.raises(ValueError, match="blank|empty"):
+        with pytest.raises(ValueError, match=r"blank|empty"):
             reply.replace(text)
 
     assert (log.version("s"), len(book.requests)) == before
@@ -306,20 +310,17 @@ def test_nothing_is_sent_under_a_lost_lease(
 def test_a_lease_lost_between_attempt_and_socket_leaves_a_definite_failure(
     log: TranscriptLog, platform: Make, book: Any, chat: Target, rows: Rows
 ) -> None:
-    lease = log.leases.acquire("s", "one", 30)
-    http = platform()
-    outbox = Outbox(log, http)
-    perform = outbox.perform
+    first = log.leases.acquire("s", "one", 30)
 
     class Late(Outbox):
-        def perform(self, effect: Any, session: str, held: Any) -> object:
-            result = perform(effect, session, held)
+        def perform(self, effect: Any, session: str, lease: Any) -> object:
+            result = super().perform(effect, session, lease)
             if type(effect).__name__ == "Append" and effect.events[0].intent:
                 log.leases.acquire("s", "one", 30)
             return result
 
     with pytest.raises(LeaseLost):
-        Late(log, http).send("s", chat, "Hello", turn="t1", lease=lease)
+        Late(log, platform()).send("s", chat, "Hello", turn="t1", lease=first)
 
     assert book.requests == []
     (failed,) = of(log, DeliveryFailed)
@@ -333,7 +334,9 @@ def test_a_late_outcome_is_stored_under_its_old_generation(
     lease = log.leases.acquire("s", "one", 30)
     book.script.append("silent")
     outbox = Outbox(log, platform())
-    sender = threading.Thread(target=outbox.send, args=("s", chat, "Hello"), kwargs={"lease": lease})
+    sender = threading.Thread(
+        target=outbox.send, args=("s", chat, "Hello"), kwargs={"lease": lease}
+    )
     sender.start()
     assert book.arrived.wait(5)
 

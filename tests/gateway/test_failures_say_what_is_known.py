@@ -14,6 +14,7 @@ from urllib.error import URLError
 
 import httpx
 import pytest
+
 from onrecord.gateway import outcomes
 from onrecord.gateway.delivery import Outbox
 from onrecord.gateway.platform import Found, Request
@@ -203,7 +204,11 @@ def test_the_second_part_of_a_split_refused(
 
     outcome = Outbox(log, platform(limit=12)).send("s", chat, "First part. Second part.", turn="t1")
 
-    assert (outcome.state, outcome.text, outcome.rest) == ("refused", "First part. ", "Second part.")
+    assert (outcome.state, outcome.text, outcome.rest) == (
+        "refused",
+        "First part. ",
+        "Second part.",
+    )
     assert [r.text.strip() for r in rows("s")] == ["First part."]
 
 
@@ -303,5 +308,7 @@ def test_clients_errors(book: Any) -> None:
     assert isinstance(outcomes.classify(URLError(ConnectionRefusedError())), outcomes.NotSent)
     assert isinstance(outcomes.classify(URLError(TimeoutError())), outcomes.SendInDoubt)
     assert isinstance(outcomes.classify(ConnectionResetError()), outcomes.SendInDoubt)
-    assert isinstance(outcomes.classify(http.client.RemoteDisconnected()), outcomes.SendInDoubt)
+    assert isinstance(
+        outcomes.classify(http.client.RemoteDisconnected("gone")), outcomes.SendInDoubt
+    )
     assert outcomes.classify(KeyError()) is None

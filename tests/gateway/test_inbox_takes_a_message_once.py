@@ -97,8 +97,9 @@ def test_edits_and_retractions(log: TranscriptLog, rows: Callable[[str], list[Ro
         inbox.retract("s", "u2")
 
     assert log.version("s") == 4
-    assert [r.text for r in rows("s")][0] == "Hello"
-    assert rows("s")[1].origin == "synthetic"
+    first, second = rows("s")
+    assert first.text == "Hello"
+    assert second.origin == "synthetic"
 
 
 def test_awaited(log: TranscriptLog) -> None:

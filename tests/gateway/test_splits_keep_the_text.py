@@ -6,12 +6,28 @@ import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+
 from onrecord.gateway.platform import utf16_units
 from onrecord.gateway.splitting import split, steady
 
 FAMILY = "👨‍👩‍👧‍👦"
 PIECES = st.sampled_from(
-    ["a", "word ", "Sentence. ", "\n", "\n\n", " ", "é", "e\u0301", FAMILY, "🇩🇪", "漢字", "。", "ก็", "x" * 9]
+    [
+        "a",
+        "word ",
+        "Sentence. ",
+        "\n",
+        "\n\n",
+        " ",
+        "é",
+        "e\u0301",
+        FAMILY,
+        "🇩🇪",
+        "漢字",
+        "。",
+        "ก็",
+        "x" * 9,
+    ]
 )
 TEXTS = st.lists(PIECES, max_size=60).map("".join)
 

@@ -1,0 +1,122 @@
+"""What is known of a delivery under way, and the events that are said about it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import uuid5
+
+from onrecord.gateway.outcomes import Outcome, State
+from onrecord.gateway.platform import Abilities, Op, Request
+from onrecord.transcript.codec import NAMESPACE, storable
+from onrecord.transcript.events import (
+    DeliveryAttempted,
+    DeliveryConfirmed,
+    DeliveryFailed,
+    Target,
+)
+
+TRIES = 4
+"""Times that one part is tried at most."""
+LONGEST_WAIT = 60.0
+"""Seconds that a sender sleeps for a rate limit; a later time is handed to the caller."""
+
+
+@dataclass
+class Shown:
+    """A message of the platform that holds the delivery's text from `start` on."""
+
+    start: int
+    platform_message: str | None
+
+
+@dataclass
+class Standpoint:
+    """Where a delivery stands, and the events that it would write from there.
+
+    `text` is what was attempted so far and not refused; `waiting_text` what isn't attempted yet.
+    """
+
+    session: str
+    delivery: str
+    target: Target
+    abilities: Abilities
+    render: Callable[[str, str | None], str]
+    turn: str | None = None
+    message: str | None = None
+    kind: str = "answer"
+    writer: str = "gateway"
+    tries: int = TRIES
+    longest_wait: float = LONGEST_WAIT
+    text: str = ""
+    attempt: int = 1
+    shown: list[Shown] = field(default_factory=list)
+    waiting_text: str = ""
+    state: State = "open"
+    not_before: datetime | None = None
+    error: Exception | None = None
+    plain: int = 0
+    evidence: str = "answer"
+    finishing: bool = False
+    resumed: bool = False
+
+    def outcome(self) -> Outcome:
+        """Return how the delivery stands now."""
+        return Outcome(
+            self.delivery,
+            self.state,
+            self.text,
+            self.waiting_text,
+            tuple(s.platform_message for s in self.shown if s.platform_message),
+            self.attempt,
+            self.not_before,
+            self.error,
+        )
+
+    def _attempt(
+        self, part: str, offset: int, start: int | None, shown: Shown | None
+    ) -> tuple[DeliveryAttempted, Request]:
+        op: Op = "edit" if shown is not None else "send"
+        form = self.abilities.formats[min(self.plain, len(self.abilities.formats) - 1)]
+        # What is sent is what is stored: the log replaces lone surrogates one by one.
+        content = storable((self.text[start:] if start is not None else "") + part)
+        if self.abilities.count(content) > self.abilities.limit:
+            content = content.rstrip()
+        wire = self.render(content, form)
+        digest = hashlib.sha256(wire.encode("utf-8", "surrogatepass")).hexdigest()
+        key = uuid5(NAMESPACE, f"{self.session}\0{self.delivery}\0{offset}\0{op}\0{digest}").hex
+        event = DeliveryAttempted(
+            delivery=self.delivery, text=part, offset=offset, turn=self.turn, message=self.message,
+            kind=self.kind, attempt=self.attempt, target=self.target, op=op, format=form,
+            wire=digest, at=self._now(), writer=self.writer,
+        )  # fmt: skip
+        message = shown.platform_message if shown else None
+        return event, Request(op, self.target, content, wire, key, form, message)
+
+    def _confirmation(self, now: datetime) -> DeliveryConfirmed:
+        return DeliveryConfirmed(
+            delivery=self.delivery,
+            platform_messages=[s.platform_message for s in self.shown if s.platform_message],
+            evidence=self.evidence, attempt=self.attempt, at=now, writer=self.writer,
+        )  # fmt: skip
+
+    def _failure(
+        self,
+        event: DeliveryAttempted,
+        reason: str,
+        *,
+        definite: bool = True,
+        not_before: datetime | None = None,
+        evidence: str | None = None,
+    ) -> DeliveryFailed:
+        return DeliveryFailed(
+            delivery=event.delivery, offset=event.offset, reason=reason, definite=definite,
+            not_before=not_before, evidence=evidence, attempt=event.attempt, at=self._now(),
+            writer=self.writer,
+        )  # fmt: skip
+
+    @staticmethod
+    def _now() -> datetime:
+        return datetime.now(UTC)
