@@ -155,11 +155,11 @@ def show(
         _known(log, session)
         transcript, reading = build_checked(session, log.read(session), at=at, full=full)
     if profile != "neutral":
-        from onrecord.projections.profiles import assistant_texts, render
+        from onrecord.projections.profiles import render, texts_of
 
         request = render(transcript.rows, profile)
         if not full:
-            check_texts(session, reading, assistant_texts(profile, request))
+            check_texts(session, reading, texts_of(profile, request))
         _print_json({"session": session, "version": transcript.version, **request})
     elif json:
         rows = [pages.row(row) for row in transcript.rows]
