@@ -39,11 +39,15 @@ NAMESPACE = UUID("6a0e2a52-5b0c-5d0f-9f0f-4f1d6f6e7265")
 UPCASTERS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """(type, version) → the map of that version's fields as the next version has them."""
 
-ENVELOPE = frozenset(("id", "at", "writer", "conflicts_with", "replaced", "truncated", "imported_at"))
+ENVELOPE = frozenset(
+    ("id", "at", "writer", "conflicts_with", "replaced", "truncated", "imported_at")
+)
 """Fields that say nothing about what happened: they aren't compared when an id comes again."""
 LOG_FIELDS = frozenset(("session", "type", "version", "position", "recorded_at", "digest"))
 """Keys that a line of the interchange form has for the log: no field of an event may have them."""
-IDENTIFIERS = frozenset(("turn", "message", "call", "tool_call", "delivery", "through_turn", "to_turn"))
+IDENTIFIERS = frozenset(
+    ("turn", "message", "call", "tool_call", "delivery", "through_turn", "to_turn")
+)
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _raw_decoder = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
@@ -106,7 +110,9 @@ def encode(event: Event) -> bytes:
 def untyped(payload: bytes) -> dict[str, Any]:
     """Return the map of a payload, as stored."""
     if len(payload) > PAYLOAD_LIMIT:
-        raise StorageFailed(f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}")
+        raise StorageFailed(
+            f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}"
+        )
     found: dict[str, Any] = msgspec.msgpack.decode(payload, type=dict[str, Any])
     return found
 
@@ -119,7 +125,9 @@ def decode(type: str, event_version: int, id: UUID, payload: bytes) -> Event:
     """
     cls = KNOWN.get(type)
     if len(payload) > PAYLOAD_LIMIT:
-        raise StorageFailed(f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}")
+        raise StorageFailed(
+            f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}"
+        )
     try:
         if cls is None or event_version > VOCABULARY_VERSION:
             return unknown(type, id, untyped(payload))
@@ -310,7 +318,10 @@ def _mend(event: Event, limit: int) -> Event:
                 "several deliveries or parts",
                 field=path, size=len(data), limit=limit,
             )  # fmt: skip
-        truncated[storable(path)] = {"length": len(text), "digest": hashlib.sha256(data).hexdigest()}
+        truncated[storable(path)] = {
+            "length": len(text),
+            "digest": hashlib.sha256(data).hexdigest(),
+        }
         # What is cut off isn't kept in another form either: the limit is there for the storage.
         kept = data[:limit].decode("utf-8", "ignore")
         if storable(path) in replaced:

@@ -296,5 +296,7 @@ def _checked(session: str) -> str:
     if not isinstance(session, str) or not session:
         raise BadEvent(f"the session is {session!r}; give a non-empty string")
     if len(session) > codec.ID_LIMIT:
-        raise BadEvent(f"the session's name has {len(session)} characters; {codec.ID_LIMIT} at most")
+        raise BadEvent(
+            f"the session's name has {len(session)} characters; {codec.ID_LIMIT} at most"
+        )
     return codec.storable(session)

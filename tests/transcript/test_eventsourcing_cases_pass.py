@@ -179,9 +179,7 @@ class Environments(FileOrMemory):
         super().tearDown()
 
 
-class ProjectionRunners(
-    Environments, projection_cases.AggregateEventCountersProjectionTestCase
-):
+class ProjectionRunners(Environments, projection_cases.AggregateEventCountersProjectionTestCase):
     view_class = Counters
 
 
@@ -200,7 +198,9 @@ class AnyApplication(Environments, application_cases.ApplicationTestCase):
 OURS = [
     case
     for case in list(globals().values())
-    if isinstance(case, type) and issubclass(case, FileOrMemory) and case.__mro__[1] is not TestCase
+    if isinstance(case, type)
+    and issubclass(case, FileOrMemory)
+    and case.__mro__[1] is not TestCase
     and any(base.__module__.startswith("eventsourcing.tests") for base in case.__mro__)
 ]
 
@@ -224,9 +224,7 @@ def _runs() -> Iterator[Any]:
 
 @pytest.mark.contract
 @pytest.mark.parametrize(("case", "kind", "method"), list(_runs()))
-def test_shipped_case(
-    case: type[FileOrMemory], kind: str, method: str, tmp_path: Path
-) -> None:
+def test_shipped_case(case: type[FileOrMemory], kind: str, method: str, tmp_path: Path) -> None:
     of_kind = type(case.__name__, (case,), {"kind": kind, "folder": tmp_path})
     test = of_kind(method)
 

@@ -15,13 +15,18 @@ ID = UUID("f6f75227-a8bf-513e-b21a-c3fac67a7442")
 
 def test_commitment_leaf_and_chain() -> None:
     commitment = evidence.commit(b"\x01" * 16, b"\x82\xa7message\xa1m\xa4text\xa2hi")
-    leaf = evidence.leaf(KEY, 1, ID.bytes, "UserMessageReceived", 1, 1_780_000_000_123_456, 7, commitment)
+    leaf = evidence.leaf(
+        KEY, 1, ID.bytes, "UserMessageReceived", 1, 1_780_000_000_123_456, 7, commitment
+    )
     first = evidence.link(evidence.START, leaf)
 
     assert commitment.hex() == "bd7ec9e469b34d67a6296accd6187d614ed34de271b3a759d07a26aa1fce0577"
     assert leaf.hex() == "16d7a32176a17a05113cc44b250a1cb0447c840897f730219edd16bec504d19a"
     assert first.hex() == "049616d1f5a1c08d2c9eb2a6fdef0834ec3bbc3ffca214a42e38004576c78689"
-    assert evidence.link(first, leaf).hex() == "42a20ac05df9dd964b217927b4ee706ebed65b982ef65aeaf230d30530395a58"
+    assert (
+        evidence.link(first, leaf).hex()
+        == "42a20ac05df9dd964b217927b4ee706ebed65b982ef65aeaf230d30530395a58"
+    )
 
 
 def test_leaf_is_what_the_format_says() -> None:
@@ -36,9 +41,15 @@ def test_leaf_is_what_the_format_says() -> None:
 
 
 def test_payload() -> None:
-    event = Message(message="m", text="hi", source=Source(platform="p", message="1"), extra={"b": 1})
+    event = Message(
+        message="m", text="hi", source=Source(platform="p", message="1"), extra={"b": 1}
+    )
 
-    assert codec.encode(event).hex() == "84a16201a76d657373616765a16da6736f7572636582a8706c6174666f726da170a76d657373616765a131a474657874a26869"
+    assert (
+        codec.encode(event).hex()
+        "84a16201a76d657373616765a16da6736f7572636582a8706c6174666f726da170a76d"
+        "657373616765a131a474657874a26869"
+    )
 
 
 def test_ids() -> None:
@@ -52,5 +63,10 @@ def test_ids() -> None:
         str(codec.derive_id("s", sourced)),
         str(codec.derive_id("s", result, "t+")),
         str(codec.derive_id("s", part)),
-    ] == ["53712f46-c24e-50a3-9f13-40e75ad1060b", "6c777144-5523-5678-8e54-61dc3545737f", "6bcc7d75-29f6-514c-ab0e-da692bb040ea", "f1336c57-694a-5842-aeb7-35687e152f55"]
+    ] == [
+        "53712f46-c24e-50a3-9f13-40e75ad1060b",
+        "6c777144-5523-5678-8e54-61dc3545737f",
+        "6bcc7d75-29f6-514c-ab0e-da692bb040ea",
+        "f1336c57-694a-5842-aeb7-35687e152f55",
+    ]
     assert codec.derive_id("other", sourced) == codec.derive_id("s", sourced)

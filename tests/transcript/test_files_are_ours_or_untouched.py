@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -131,11 +130,11 @@ def test_header_is_read_through_one_descriptor(tmp_path: Path) -> None:
     # Closing any descriptor of the file would drop the locks of the first log.
     path = tmp_path / "log.db"
     with TranscriptLog.open(path) as log:
-        held = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
+        held = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
         with TranscriptLog.open(path):
             assert files.identity(str(path)) in files._open
         if held:
-            assert len(os.listdir("/proc/self/fd")) <= held
+            assert len(list(Path("/proc/self/fd").iterdir())) <= held
         assert files.identity(str(path)) in files._open
         log.append("s", UserMessageReceived(message="m", text="x"))
 

@@ -80,7 +80,12 @@ def test_fields_of_the_events_own_win() -> None:
 def test_surrogates_and_unknown_things_survive() -> None:
     given = lines(
         message(text="a\ud800b", colour="red"),
-        {"session": "s", "type": "PlanMade", "steps": [1, {"a": None}], "id": str(__import__("uuid").uuid4())},
+        {
+            "session": "s",
+            "type": "PlanMade",
+            "steps": [1, {"a": None}],
+            "id": str(__import__("uuid").uuid4()),
+        },
     )
     with TranscriptLog.open("sqlite://") as log, TranscriptLog.open("sqlite://") as other:
         import_lines(log, given, "f")
@@ -120,7 +125,11 @@ def test_a_bad_line_is_named_and_nothing_of_its_session_stays(bad: bytes, expect
             import_lines(log, [*lines(message()), b"", bad], "incident.jsonl")
 
         assert expected in str(caught.value)
-        assert (caught.value.file, caught.value.line, caught.value.stored) == ("incident.jsonl", 3, "no")
+        assert (caught.value.file, caught.value.line, caught.value.stored) == (
+            "incident.jsonl",
+            3,
+            "no",
+        )
         assert log.version("s") == 0
 
 

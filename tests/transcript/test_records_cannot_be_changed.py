@@ -31,7 +31,10 @@ def connection(path: Path) -> Iterator[Any]:
     connection.close()
 
 
-COPY = "SELECT session_key, {}, randomblob(16), type, event_version, recorded_at, generation, commitment, leaf, chain, salt, payload FROM records WHERE position = 6"
+COPY = (
+    "SELECT session_key, {}, randomblob(16), type, event_version, recorded_at, generation, "
+    "commitment, leaf, chain, salt, payload FROM records WHERE position = 6"
+)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,9 @@ def test_only_content_under_a_recorded_erasure_may_go(path: Path) -> None:
 
 
 def _bare(connection: Any, *statements: str) -> None:
-    triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    triggers = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall()
     for (name,) in triggers:
         connection.execute(f"DROP TRIGGER {name}")
     connection.execute("PRAGMA foreign_keys=OFF")
@@ -141,7 +146,9 @@ def _cut(connection: Any) -> None:
 
 def _forget(connection: Any) -> None:
     _bare(
-        connection, "DELETE FROM records WHERE position < 7", "DELETE FROM sessions WHERE version = 6"
+        connection,
+        "DELETE FROM records WHERE position < 7",
+        "DELETE FROM sessions WHERE version = 6",
     )
 
 

@@ -31,7 +31,7 @@ def child(code: str, *arguments: str, prefix: tuple[str, ...] = ()) -> str:
     done = subprocess.run(
         [*prefix, sys.executable, "-c", code, *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -158,9 +158,12 @@ def test_a_file_that_may_not_grow_is_full(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_a_full_disk_is_full(tmp_path: Path) -> None:
-    mount = f"mount -t tmpfs -o size=1m none {tmp_path} && exec \"$@\""
+    mount = f'mount -t tmpfs -o size=1m none {tmp_path} && exec "$@"'
     prefix = ("unshare", "-Urm", "sh", "-c", mount, "sh")
-    if not shutil.which("unshare") or subprocess.run([*prefix, "true"], capture_output=True).returncode:
+    if (
+        not shutil.which("unshare")
+        or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode
+    ):
         pytest.skip("no small file system can be made here")
     ballast = "open(sys.argv[1] + '/ballast', 'wb').write(bytes(300_000))"
     free = "import os; os.unlink(sys.argv[1] + '/ballast')"

@@ -158,7 +158,9 @@ class Database:
                 # Only now: a file that SQLite has touched is empty or ours at every moment.
                 mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
             if mode != "wal":
-                raise StorageFailed(f"{self.path}: no write-ahead log here; use a local file system")
+                raise StorageFailed(
+                    f"{self.path}: no write-ahead log here; use a local file system"
+                )
 
     def _migrate(self, connection: Any) -> None:
         connection.execute("BEGIN IMMEDIATE")

@@ -73,5 +73,7 @@ def translate(error: BaseException, doing: str, waited: float = 0.0) -> OnRecord
     if found == FULL or (found == IOERR and _size_limited()):
         return StorageFull(f"{doing}: no space is left ({name}); make room, then try again")
     if found == READONLY:
-        return StorageFailed(f"{doing}: the file can't be written ({name}); check its owner and mode")
+        return StorageFailed(
+            f"{doing}: the file can't be written ({name}); check its owner and mode"
+        )
     return StorageFailed(f"{doing}: {name}: {error}")

@@ -107,7 +107,9 @@ def _check(fd: int, path: str, *, create: bool) -> None:
         raise NotALog(f"{path} is empty: there is no log in it", where=path)
     mark = header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]
     if not header.startswith(_MAGIC):
-        raise NotALog(f"{path} is no SQLite file and was left untouched; give another path", where=path)
+        raise NotALog(
+            f"{path} is no SQLite file and was left untouched; give another path", where=path
+        )
     if int.from_bytes(mark, "big") != APPLICATION_ID:
         raise NotALog(
             f"{path} is another application's database and was left untouched; give another path",

@@ -169,14 +169,14 @@ class SQLApplicationRecorder(SQLAggregateRecorder, ApplicationRecorder):
             position,
         )
         if start is not None:
-            statement = statement.where(position >= start if inclusive_of_start else position > start)
+            statement = statement.where(
+                position >= start if inclusive_of_start else position > start
+            )
         if stop is not None:
             statement = statement.where(position <= stop)
         if topics:
             statement = statement.where(columns.topic.in_(topics))
-        return [
-            Notification(*row) for row in self.rows(statement.order_by(position).limit(limit))
-        ]
+        return [Notification(*row) for row in self.rows(statement.order_by(position).limit(limit))]
 
     def max_notification_id(self) -> int | None:
         """Return the newest notification id, None if there is none."""
