@@ -3,8 +3,9 @@
 The rules (the service's published model and its own refusals): the user first and last, in turns;
 `toolResult` blocks directly after their `toolUse`, in a user message without other content, which
 several models refuse beside results; `toolUseId` is unique and matches `[a-zA-Z0-9_.:-]{1,64}`;
-`name` matches `[a-zA-Z0-9_-]{1,64}`; `input` is an object; no text is blank. The models that refuse
-text beside `toolUse` refuse what others answer themselves: the caller of such a one takes no text.
+`name` matches `[a-zA-Z0-9_-]{1,64}`; `input` is an object; no text is blank. A few models also
+refuse text beside `toolUse`, which others answer themselves: that is no rule of the interface, and
+the two stay together here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from onrecord.projections.profiles.naming import Form
 from onrecord.projections.profiles.shaping import Call, Step, alternate, arguments_object, shape
 from onrecord.projections.rows import Row
 
-# Narrower than the model's pattern since 2026, which older endpoints don't know.
+# The model allows `.` and `:` too; endpoints that don't know of it yet are served as well.
 IDS = Form(re.compile(r"[a-zA-Z0-9_-]{1,64}"), "tooluse_", 24)
 
 

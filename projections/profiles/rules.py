@@ -97,16 +97,23 @@ def _of_calls(messages: Sequence[_Message], rules: _Rules) -> Iterator[str]:
             seen.add(call_id)
             if not re.fullmatch(rules.name, name):
                 yield f"{place}: the name {name!r} has not the form {rules.name}"
-            if rules.text_arguments is not isinstance(arguments, str):
-                yield f"{place}: the arguments are {type(arguments).__name__}"
-            elif not isinstance(json.loads(arguments) if rules.text_arguments else arguments, dict):
-                yield f"{place}: the arguments are no object"
+            if not _is_object(arguments, as_text=rules.text_arguments):
+                yield f"{place}: the arguments are no object: {arguments!r:.80}"
         answers = messages[place + 1].results if place + 1 < len(messages) else []
         asked = [call_id for call_id, _, _ in message.calls]
         if message.calls and answers != asked:
             yield f"{place}: the calls {asked} are followed by the results {answers}"
         if message.results and not (place and messages[place - 1].calls):
             yield f"{place}: results without a call before them"
+
+
+def _is_object(arguments: Any, *, as_text: bool) -> bool:
+    if as_text:
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, TypeError, RecursionError):
+            return False
+    return isinstance(arguments, dict)
 
 
 def _of_texts(messages: Sequence[_Message], rules: _Rules) -> Iterator[str]:

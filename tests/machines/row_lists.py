@@ -16,11 +16,13 @@ TEXTS = st.one_of(
 ANY_TEXTS = TEXTS | st.sampled_from(["\ud800", "a\udfffb"])
 IDS = st.one_of(
     st.sampled_from(
-        ["c1", "c2", "", "call_1", "123456789", "a.b", "a_b", "é", "x" * 41, "y" * 200]
+        ["c1", "c2", "", "call_1", "123456789", "a.b", "a_b", "é", "\ud800", "x" * 41, "y" * 200]
     ),
     st.text(max_size=6),
 )
-NAMES = st.sampled_from(["run", "a.b", "a_b", "a b", "", "9lives", "-", "n" * 65, "мир", "run\n"])
+NAMES = st.sampled_from(
+    ["run", "a.b", "a_b", "a b", "", "9lives", "-", "n" * 65, "мир", "\udfff", "run\n"]
+)
 ARGUMENTS = st.one_of(
     st.sampled_from(
         [
@@ -41,6 +43,7 @@ ARGUMENTS = st.one_of(
             '{"x": ' * 3000 + "1" + "}" * 3000,
             '{"x": ' + "9" * 5000 + "}",
             '{"arguments": "x"}',
+            '{"x": "\udc80"}',
         ]
     ),
     st.text(max_size=6),

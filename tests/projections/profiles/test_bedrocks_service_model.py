@@ -13,24 +13,22 @@ from onrecord.projections.profiles import render
 from onrecord.projections.rows import Row
 from row_lists import hostile, lawful, sample
 
-pytest.importorskip("botocore", reason="Bedrock's service model comes with botocore")
+# Untyped, and a large package for one service's model: checked where it is installed.
+loaders: Any = pytest.importorskip("botocore.loaders")
+model: Any = pytest.importorskip("botocore.model")
+validate: Any = pytest.importorskip("botocore.validate")
 pytestmark = pytest.mark.oracle
 
 
 @functools.cache
 def service() -> Any:
-    from botocore.loaders import Loader
-    from botocore.model import ServiceModel
-
-    return ServiceModel(Loader().load_service_model("bedrock-runtime", "service-2"))
+    return model.ServiceModel(loaders.Loader().load_service_model("bedrock-runtime", "service-2"))
 
 
 def refusals(rendered: dict[str, Any]) -> list[str]:
     """Return what botocore and the patterns of the model, which the service checks, refuse."""
-    from botocore.validate import ParamValidator
-
     shape = service().shape_for("ConverseRequest")
-    report = ParamValidator().validate({"modelId": "any", **rendered}, shape)
+    report = validate.ParamValidator().validate({"modelId": "any", **rendered}, shape)
     found = [report.generate_report()] if report.has_errors() else []
     return found + list(_mismatches(rendered["messages"], shape.members["messages"]))
 

@@ -35,66 +35,58 @@ def assert_in_order(texts: list[str], said: list[str]) -> None:
         at = found + len(text)
 
 
-@EVERY_PROFILE
 @given(rows=lawful())
-@settings(max_examples=60)
-def test_rules_are_kept_at_every_point(profile: str, rows: list[Row]) -> None:
-    for length in range(len(rows) + 1):
-        assert violations(profile, render(rows[:length], profile)) == []
-
-
-@EVERY_PROFILE
-@given(rows=hostile(), annotate=st.booleans())
 @settings(max_examples=100)
-def test_rules_are_kept_for_rows_that_no_rule_allows(
-    profile: str, rows: list[Row], annotate: bool
-) -> None:
-    assert violations(profile, render(rows, profile, annotate=annotate)) == []
+def test_rules_are_kept_at_every_point(rows: list[Row]) -> None:
+    for length in range(len(rows) + 1):
+        for profile in PROFILES:
+            assert violations(profile, render(rows[:length], profile)) == [], profile
 
 
-@EVERY_PROFILE
+@given(rows=hostile(), annotate=st.booleans())
+@settings(max_examples=200)
+def test_rules_are_kept_for_rows_that_no_rule_allows(rows: list[Row], annotate: bool) -> None:
+    for profile in PROFILES:
+        assert violations(profile, render(rows, profile, annotate=annotate)) == [], profile
+
+
 @given(rows=lawful(), annotate=st.booleans())
-@settings(max_examples=60)
-def test_every_text_survives_in_one_piece_and_in_order(
-    profile: str, rows: list[Row], annotate: bool
-) -> None:
-    rendered = render(rows, profile, annotate=annotate)
+@settings(max_examples=100)
+def test_every_text_survives_in_one_piece_and_in_order(rows: list[Row], annotate: bool) -> None:
+    for profile in PROFILES:
+        rendered = render(rows, profile, annotate=annotate)
 
-    for role, speaker in ROLES.items():
-        texts = [row.text for row in rows if row.role == role and row.text.strip()]
-        assert_in_order(texts, said_by(speaker, profile, rendered))
-    assert texts_of(profile, rendered) == said_by("assistant", profile, rendered)
+        for role, speaker in ROLES.items():
+            texts = [row.text for row in rows if row.role == role and row.text.strip()]
+            assert_in_order(texts, said_by(speaker, profile, rendered))
+        assert texts_of(profile, rendered) == said_by("assistant", profile, rendered)
 
 
-@EVERY_PROFILE
 @given(rows=hostile())
-@settings(max_examples=60)
-def test_no_text_is_lost_whatever_the_rows(profile: str, rows: list[Row]) -> None:
-    rendered = render(rows, profile)
+def test_no_text_is_lost_whatever_the_rows(rows: list[Row]) -> None:
+    for profile in PROFILES:
+        rendered = render(rows, profile)
 
-    everything = "\n".join(text for s in ROLES.values() for text in said_by(s, profile, rendered))
-    for row in rows:
-        assert not row.text.strip() or readable(row.text) in everything
+        told = "\n".join(text for s in ROLES.values() for text in said_by(s, profile, rendered))
+        for row in rows:
+            assert not row.text.strip() or readable(row.text) in told, profile
 
 
-@EVERY_PROFILE
 @given(rows=hostile())
-@settings(max_examples=30)
-def test_equal_rows_give_equal_requests(profile: str, rows: list[Row]) -> None:
-    assert render(rows, profile) == render(copy.deepcopy(rows), profile)
+def test_equal_rows_give_equal_requests(rows: list[Row]) -> None:
+    for profile in PROFILES:
+        assert render(rows, profile) == render(copy.deepcopy(rows), profile)
 
 
-@EVERY_PROFILE
 @given(rows=hostile())
-@settings(max_examples=60)
-def test_ids_and_names_are_one_for_one(profile: str, rows: list[Row]) -> None:
+def test_ids_and_names_are_one_for_one(rows: list[Row]) -> None:
     calls = [call for row in rows if row.role == "assistant" for call in row.tool_calls]
+    for profile in PROFILES:
+        rendered = list(_calls(render(rows, profile)))
 
-    rendered = list(_calls(render(rows, profile)))
-
-    assert len(rendered) == len(calls) == len({call_id for call_id, _ in rendered})
-    pairs = {(call.name, name) for call, (_, name) in zip(calls, rendered, strict=True)}
-    assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+        assert len(rendered) == len(calls) == len({call_id for call_id, _ in rendered}), profile
+        pairs = {(call.name, name) for call, (_, name) in zip(calls, rendered, strict=True)}
+        assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}), profile
 
 
 def _calls(value: Any) -> Any:
