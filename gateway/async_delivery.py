@@ -27,6 +27,7 @@ from onrecord.gateway.outcomes import AlreadyAttempted, Outcome
 from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, resumed
 from onrecord.gateway.platform import AsyncPlatform, Request
 from onrecord.gateway.sending import Course
+from onrecord.gateway.standing import placeholder_of
 from onrecord.transcript.events import Target
 from onrecord.transcript.leases import Lease
 
@@ -120,7 +121,7 @@ class AsyncOutbox(Sender[AsyncPlatform]):
     ) -> AsyncDelivery:
         """Begin a reply. See `Outbox.begin`."""
         if placeholder is not None:
-            name = f"{delivery or message}/placeholder" if delivery or message else None
+            name = placeholder_of(delivery or message or "") if delivery or message else None
             shown = await self.send(
                 session, target, placeholder, turn=turn, delivery=name, kind="notice", lease=lease
             )

@@ -15,6 +15,7 @@ from onrecord.transcript.events import (
     DeliveryAttempted,
     DeliveryConfirmed,
     DeliveryFailed,
+    DeliveryRevised,
     Target,
 )
 
@@ -61,6 +62,7 @@ class Standpoint:
     evidence: str = "answer"
     finishing: bool = False
     resumed: bool = False
+    revises: bool = False
 
     def outcome(self) -> Outcome:
         """Return how the delivery stands now."""
@@ -100,6 +102,12 @@ class Standpoint:
             delivery=self.delivery,
             platform_messages=[s.platform_message for s in self.shown if s.platform_message],
             evidence=self.evidence, attempt=self.attempt, at=now, writer=self.writer,
+        )  # fmt: skip
+
+    def _revised(self, now: datetime) -> DeliveryRevised:
+        return DeliveryRevised(
+            delivery=self.delivery, text=self.text, attempt=self.attempt, at=now,
+            writer=self.writer,
         )  # fmt: skip
 
     def _failure(

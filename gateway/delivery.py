@@ -24,6 +24,7 @@ from onrecord.gateway.outcomes import AlreadyAttempted, Outcome
 from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, resumed
 from onrecord.gateway.platform import Platform, Request
 from onrecord.gateway.sending import Course
+from onrecord.gateway.standing import placeholder_of
 from onrecord.transcript.events import Target
 from onrecord.transcript.leases import Lease
 
@@ -116,7 +117,7 @@ class Outbox(Sender[Platform]):
         out by edits alone, which may be repeated.
         """
         if placeholder is not None:
-            name = f"{delivery or message}/placeholder" if delivery or message else None
+            name = placeholder_of(delivery or message or "") if delivery or message else None
             shown = self.send(
                 session, target, placeholder, turn=turn, delivery=name, kind="notice", lease=lease
             )

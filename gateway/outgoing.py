@@ -61,7 +61,7 @@ def resumed(outbox: Sender[Any], plan: Send | Settle) -> Course:
         plan.session, plan.delivery, plan.target, outbox.platform.abilities, outbox.platform.render,
         plan.turn, plan.message, plan.kind, outbox.writer, outbox.tries, text=plan.taken,
         attempt=plan.attempt, waiting_text=plan.text, resumed=True,
-        shown=[Shown(start, name) for start, name in plan.shown],
+        shown=[Shown(start, name) for start, name in plan.shown], revises=plan.revises,
     )  # fmt: skip
     course.plain = sum(form in plan.formats_tried for form in course.abilities.formats)
     return course

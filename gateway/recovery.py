@@ -93,7 +93,7 @@ class _Delivery(_Plan):
     """`taken`: the text that the platform has; `text`: what comes after it, with blank space kept.
 
     `attempt`: the number under which a sender goes on; `shown`: (offset, id) of platform messages;
-    `formats_tried`: markups that the platform refused.
+    `formats_tried`: markups that the platform refused; `revises`: it changes a text that was shown.
     """
 
     delivery: str
@@ -106,6 +106,7 @@ class _Delivery(_Plan):
     formats_tried: tuple[str | None, ...] = ()
     shown: tuple[tuple[int, str], ...] = ()
     not_before: datetime | None = None
+    revises: bool = False
 
     @property
     def platform_messages(self) -> list[str]:
@@ -276,8 +277,12 @@ class _Reading:
                 if take.attempt in standing.given_up or not _in_doubt(take, delivery):
                     continue
                 whole = self._whole(facts, delivery)
+                revises = _revises(take, delivery)
+                # The message to edit has to be known, and only the last one can be gone on with.
+                known = bool(standing.shown) and not (revises and len(standing.shown) > 1)
                 yield Settle(
-                    doubt=take.attempt, repeatable=_edits(take, standing), text=take.visible[take.taken :],
+                    doubt=take.attempt, repeatable=known and _edits(take, standing),
+                    text=take.visible[take.taken :], revises=revises,
                     complete=whole is None or len(take.visible.strip()) >= len(whole.strip()),
                     **self._about(facts, standing, take.taken_text),
                 )  # fmt: skip
@@ -365,6 +370,11 @@ def _in_doubt(take: Take, delivery: Outgoing) -> bool:
 def _edits(take: Take, standing: Standing) -> bool:
     newest = take.attempt == standing.attempt and standing.last is not None
     return standing.last.op == "edit" if newest and standing.last else take.edit
+
+
+def _revises(take: Take, delivery: Outgoing) -> bool:
+    shown = (other.taken_text.rstrip() for other in delivery.takes if other is not take)
+    return any(not take.visible.startswith(text) for text in shown)
 
 
 def _next_attempt(standing: Standing, taken: str) -> int:

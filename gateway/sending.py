@@ -29,7 +29,6 @@ from onrecord.transcript import failpoints
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.events import (
     DeliveryAttempted,
-    DeliveryRevised,
     Event,
     StreamChunkDelivered,
 )
@@ -128,16 +127,7 @@ class Course(Standpoint):
                 return self.outcome()
         self.state = "delivered"
         now = self._now()
-        yield Append(
-            (
-                DeliveryRevised(
-                    delivery=self.delivery, text=self.text, attempt=self.attempt, at=now,
-                    writer=self.writer,
-                ),
-                self._confirmation(now),
-            ),
-            durable=False,
-        )  # fmt: skip
+        yield Append((self._revised(now), self._confirmation(now)), durable=False)
         return self.outcome()
 
     def _can_edit(self, first: int) -> bool:
@@ -226,13 +216,16 @@ class Course(Standpoint):
         now = self._now()
         if last:
             self.state = "delivered"
-            outcome: Event = self._confirmation(now)
+            outcomes: tuple[Event, ...] = (self._confirmation(now),)
+            if self.revises:
+                outcomes = (self._revised(now), *outcomes)
         else:
-            outcome = StreamChunkDelivered(
+            chunk = StreamChunkDelivered(
                 delivery=self.delivery, through=len(self.text), attempt=self.attempt,
                 platform_message=shown.platform_message, at=now, writer=self.writer,
             )  # fmt: skip
-        yield Append((outcome,), durable=False)
+            outcomes = (chunk,)
+        yield Append(outcomes, durable=False)
         if last:
             failpoints.hit("confirmed")
 

@@ -29,7 +29,8 @@ class Standing:
     """The latest attempt of a delivery, for a sender that goes on with it.
 
     `last`: its newest part; `shown`: where each platform message begins, and its id; `failure`: what
-    is known of the newest part's failure; `formats_refused`: markups that the platform didn't take.
+    is known of the newest part's failure; `formats_refused`: markups that the platform didn't take;
+    `messages`: the platform's ids, as the confirmation says.
     """
 
     delivery: str
@@ -43,6 +44,7 @@ class Standing:
     formats_refused: list[str | None] = field(default_factory=list)
     given_up: set[int] = field(default_factory=set)
     confirmed: bool = False
+    messages: list[str] = field(default_factory=list)
 
     def evolve(self, event: Event) -> None:
         """Take an event of this delivery in, in log order."""
@@ -65,6 +67,7 @@ class Standing:
                 self._show(event)
         elif isinstance(event, DeliveryConfirmed) and event.attempt in (None, self.attempt):
             self.confirmed, self.failure = True, None
+            self.messages = event.platform_messages
 
     def _show(self, event: StreamChunkDelivered) -> None:
         name, last = event.platform_message or "", self.last
@@ -99,4 +102,22 @@ def standings(events: Iterable[Event]) -> tuple[dict[str, Standing], dict[str, T
         name = getattr(event, "delivery", None)
         if isinstance(name, str):
             found.setdefault(name, Standing(name)).evolve(event)
+    for standing in found.values():
+        _show_placeholder(standing, found)
     return found, origins
+
+
+def _show_placeholder(standing: Standing, found: dict[str, Standing]) -> None:
+    """Name the message that a first edit went into, which only its placeholder's delivery says."""
+    if standing.shown or standing.last is None or standing.last.op != "edit":
+        return
+    for name in (standing.delivery, standing.message):
+        placeholder = found.get(placeholder_of(name)) if name else None
+        if placeholder is not None and placeholder.messages:
+            standing.shown.append((0, placeholder.messages[0]))
+            return
+
+
+def placeholder_of(name: str) -> str:
+    """Return the delivery that shows a placeholder for a delivery or message."""
+    return f"{name}/placeholder"

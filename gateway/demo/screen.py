@@ -31,7 +31,9 @@ def show(ending: Ending, kept: Path | None) -> bool:
     page.print()
     page.print(_verdict(page, total, lost, lost_there, ending))
     if kept is not None:
-        page.print(f"Kept in {plain(str(kept))}: try `onrecord --db sqlite:///{kept}/log.db sessions`.")
+        page.print(
+            f"Kept in {plain(str(kept))}: try `onrecord --db sqlite:///{kept}/log.db sessions`."
+        )
     return lost == 0 and not ending.fault and _once(said)
 
 
@@ -79,7 +81,9 @@ def _saved(message: Message, saved: Sequence[str]) -> Text:
 def _recorded(message: Message, rows: Sequence[Row]) -> Text | Group:
     if message.notice:
         return Text("(in the delivery history)", style="dim")
-    found = next((r for r in rows if r.role == message.role and message.text.strip() in r.text), None)
+    found = next(
+        (r for r in rows if r.role == message.role and message.text.strip() in r.text), None
+    )
     if found is None:
         return Text("✗ nothing", style="bold red")
     text = Text(plain(found.text), style="cyan" if found.role == "user" else "")
@@ -108,7 +112,9 @@ def _audit(ending: Ending) -> Text:
 def _verdict(page: Console, total: int, lost: int, lost_there: int, ending: Ending) -> Text:
     width = page.width
     said = Text(f"The user read {total} characters of replies. ")
-    said.append(f"Saved at the end of the turn: {lost_there} lost. ", style="red" if lost_there else "")
+    said.append(
+        f"Saved at the end of the turn: {lost_there} lost. ", style="red" if lost_there else ""
+    )
     said.append(f"On record: {lost} lost.", style="bold red" if lost else "bold green")
     said.append(f" ({ending.seconds:.1f} s)", style="dim")
     said.truncate(width * 4)
