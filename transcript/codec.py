@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID, uuid5
@@ -49,6 +50,7 @@ IDENTIFIERS = frozenset(
     ("turn", "message", "call", "tool_call", "delivery", "through_turn", "to_turn")
 )
 
+_TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _raw_decoder = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
 _decoders = {name: msgspec.msgpack.Decoder(cls) for name, cls in KNOWN.items()}
@@ -246,13 +248,13 @@ def prepare(event: Event, text_limit: int = TEXT_LIMIT) -> tuple[Event, bytes]:
     _check(event)
     try:
         payload = _encoder.encode(to_map(event))
-        if len(payload) <= text_limit:
-            return event, payload
     except UnicodeEncodeError:
-        pass  # Mended below: a raise here would be a lost delivery.
+        payload = b""  # Mended below: a raise here would be a lost delivery.
     except (TypeError, ValueError, OverflowError, RecursionError):
-        encode(event)
-        raise
+        payload = encode(event)  # raises BadEvent
+    if payload and len(payload) <= text_limit:
+        _readable(event, payload)
+        return event, payload
     event = _mend(event, text_limit)
     payload = encode(event)
     if len(payload) > PAYLOAD_LIMIT:
@@ -260,7 +262,21 @@ def prepare(event: Event, text_limit: int = TEXT_LIMIT) -> tuple[Event, bytes]:
             f"{event.type} has {len(payload)} bytes, over the limit of {PAYLOAD_LIMIT}; split it",
             field="event", size=len(payload), limit=PAYLOAD_LIMIT,
         )  # fmt: skip
+    _readable(event, payload)
     return event, payload
+
+
+def _readable(event: Event, payload: bytes) -> None:
+    """Raise BadEvent if the payload couldn't be read back: structs don't check what they are given."""
+    if isinstance(event, UnknownEvent):
+        return
+    try:
+        if event.extra:
+            from_map(event.type, None, untyped(payload))
+        else:
+            _decoders[event.type].decode(payload)
+    except msgspec.MsgspecError as error:
+        raise BadEvent(f"{event.type} can't be stored: {error}") from error
 
 
 def _check(event: Event) -> None:
@@ -276,8 +292,19 @@ def _check(event: Event) -> None:
         value = getattr(event, name, None)
         if value is not None and value.tzinfo is None:
             raise BadEvent(f"{event.type}.{name} has no time zone; give one (datetime.now(UTC))")
-    if event.extra and (event.extra.keys() & (LOG_FIELDS | set(event.__struct_fields__))):
-        raise BadEvent(f"{event.type}.extra holds a name that the event or the log has itself")
+    own = LOG_FIELDS | ENVELOPE | {"id"}
+    if isinstance(event, UnknownEvent):
+        if event.name in KNOWN or not _TYPE.fullmatch(event.name):
+            raise BadEvent(
+                f"{event.name!r} is no name for another type; use letters, digits and _.:-"
+            )
+    elif event.extra:
+        own |= set(event.__struct_fields__)
+    taken = own & (event.fields.keys() if isinstance(event, UnknownEvent) else event.extra.keys())
+    if taken:
+        raise BadEvent(
+            f"{event.type} holds {', '.join(sorted(taken))}, a name of the log's; rename it"
+        )
     if event.id is not None and not isinstance(event.id, UUID):
         raise BadEvent(f"{event.type}.id is {event.id!r}; give a UUID")
 

@@ -155,7 +155,7 @@ class TranscriptLog:
                     self._database.flush(connection)
             if found:
                 self._database.checkpoint()
-        except (StorageError, CommitUnclear) as error:
+        except StorageError as error:
             raise AppendInDoubt(
                 f"{doing}: the commit failed ({unclear}) and the storage can't be asked ({error}); "
                 "don't send, and try the same events again once it is back",
@@ -227,6 +227,10 @@ class TranscriptLog:
             lambda connection: journal.head(connection, session, create=False),
         )
         return 0 if head is None else head.version
+
+    def last_position(self) -> int:
+        """Return the position of the newest record, 0 if there is none."""
+        return self._database.read("reading the log", journal.last_position)
 
     def find(self, id: UUID) -> Recorded | None:
         """Return the record of an event's id."""

@@ -45,10 +45,9 @@ def test_payload() -> None:
         message="m", text="hi", source=Source(platform="p", message="1"), extra={"b": 1}
     )
 
-    assert (
-        codec.encode(event).hex()
-        "84a16201a76d657373616765a16da6736f7572636582a8706c6174666f726da170a76d"
-        "657373616765a131a474657874a26869"
+    assert codec.encode(event).hex() == (
+        "84a16201a76d657373616765a16da6736f7572636582a8706c6174666f726da170"
+        "a76d657373616765a131a474657874a26869"
     )
 
 

@@ -21,7 +21,9 @@ from onrecord.transcript.errors import (
     OnRecordError,
     SchemaVersionMismatch,
     StorageBusy,
+    StorageError,
     StorageFailed,
+    Stored,
 )
 from onrecord.transcript.storage import dbapi, files
 from onrecord.transcript.storage.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
@@ -53,8 +55,14 @@ _abandoned: list[Any] = []
 """Connections of the parent process: a child must neither use nor close them."""
 
 
-class CommitUnclear(Exception):
-    """A commit failed in a way that leaves open whether it happened; `cause` is the driver's error."""
+class CommitUnclear(StorageError):
+    """A commit failed in a way that leaves open whether it happened; `cause` is the driver's error.
+
+    An append finds out and never raises it; for a lease: take it again.
+    """
+
+    stored: Stored = "unknown"
+    may_retry = True
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(str(cause))

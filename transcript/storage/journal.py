@@ -178,6 +178,11 @@ def of_all(connection: Any, after: int, limit: int) -> list[Recorded]:
     return [recorded(row) for row in connection.execute(_ALL, (after, limit)).fetchall()]
 
 
+def last_position(connection: Any) -> int:
+    """Return the position of the newest record, 0 if there is none."""
+    return int(connection.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0])
+
+
 def evolve(
     connection: Any, head: Head, after: int, types: Iterable[str], take: Callable[[Event], None]
 ) -> None:

@@ -28,7 +28,7 @@ from sqlalchemy.schema import CreateTable
 
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.storage import dbapi
-from onrecord.transcript.storage.database import CommitUnclear, Database
+from onrecord.transcript.storage.database import Database
 from onrecord.transcript.storage.tables import (
     as_parameter,
     events_table,
@@ -62,7 +62,7 @@ class SQLRecorder(Recorder):
                     yield connection
                 except dbapi.IntegrityError as error:
                     raise IntegrityError(str(error)) from error
-        except (OnRecordError, CommitUnclear) as error:
+        except OnRecordError as error:
             raise OperationalError(str(error)) from error
 
     def rows(self, statement: Select[Any]) -> Sequence[Any]:
