@@ -11,7 +11,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from onrecord.gateway.course import TRIES
+from onrecord.gateway.course import TRIES, Shown
 from onrecord.gateway.effects import (
     Append,
     Ask,
@@ -120,24 +120,17 @@ class AsyncOutbox(Sender[AsyncPlatform]):
         placeholder: str | None = None,
     ) -> AsyncDelivery:
         """Begin a reply. See `Outbox.begin`."""
-        if placeholder is not None:
-            name = placeholder_of(delivery or message or "") if delivery or message else None
-            shown = await self.send(
-                session, target, placeholder, turn=turn, delivery=name, kind="notice", lease=lease
-            )
-            into = (
-                shown.platform_messages[0] if shown.delivered and shown.platform_messages else None
-            )
         course = course_of(
-            self,
-            session,
-            target,
-            turn=turn,
-            message=message,
-            delivery=delivery,
-            kind=kind,
+            self, session, target, turn=turn, message=message, delivery=delivery, kind=kind,
             into=into,
-        )
+        )  # fmt: skip
+        if placeholder is not None:
+            notice = placeholder_of(delivery or message or course.delivery)
+            put = await self.send(
+                session, target, placeholder, turn=turn, delivery=notice, kind="notice", lease=lease
+            )
+            if put.delivered and put.platform_messages:
+                course.shown = [Shown(0, put.platform_messages[0])]
         return AsyncDelivery(self, course, lease)
 
     async def send(self, session: str, target: Target, text: str, **about: Any) -> Outcome:

@@ -18,7 +18,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from onrecord.gateway.course import TRIES
+from onrecord.gateway.course import TRIES, Shown
 from onrecord.gateway.effects import Append, Ask, Check, Effect, Flow, T, Transmit, run
 from onrecord.gateway.outcomes import AlreadyAttempted, Outcome
 from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, resumed
@@ -116,24 +116,17 @@ class Outbox(Sender[Platform]):
         send first for that, as a notice: on platforms without idempotent sends the reply then goes
         out by edits alone, which may be repeated.
         """
-        if placeholder is not None:
-            name = placeholder_of(delivery or message or "") if delivery or message else None
-            shown = self.send(
-                session, target, placeholder, turn=turn, delivery=name, kind="notice", lease=lease
-            )
-            into = (
-                shown.platform_messages[0] if shown.delivered and shown.platform_messages else None
-            )
         course = course_of(
-            self,
-            session,
-            target,
-            turn=turn,
-            message=message,
-            delivery=delivery,
-            kind=kind,
+            self, session, target, turn=turn, message=message, delivery=delivery, kind=kind,
             into=into,
-        )
+        )  # fmt: skip
+        if placeholder is not None:
+            notice = placeholder_of(delivery or message or course.delivery)
+            put = self.send(
+                session, target, placeholder, turn=turn, delivery=notice, kind="notice", lease=lease
+            )
+            if put.delivered and put.platform_messages:
+                course.shown = [Shown(0, put.platform_messages[0])]
         return Delivery(self, course, lease)
 
     def send(self, session: str, target: Target, text: str, **about: Any) -> Outcome:

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID, uuid5
 
-from onrecord.gateway.standing import BY_RECOVERY, Standing, standings
+from onrecord.gateway.standing import BY_RECOVERY, Standing, placeholder_of, standings
 from onrecord.projections.conversation import Conversation
 from onrecord.projections.lines import Facts
 from onrecord.projections.outgoing import Outgoing, Take
@@ -317,6 +317,9 @@ class _Reading:
         if event.message in answered or later or standing.given_up or not tracked:
             return
         standing.message = event.message
+        holder = self._standings.get(placeholder_of(event.message))
+        if holder is not None and holder.messages:
+            standing.shown = [(0, holder.messages[0])]
         yield Send(text=event.text, **self._about(facts, standing, ""))
 
     def _begin(self, facts: Facts) -> Begin | None:

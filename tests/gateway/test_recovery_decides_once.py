@@ -35,6 +35,7 @@ from onrecord.transcript.log import TranscriptLog
 Rows = Callable[[str], list[Row]]
 Make = Callable[..., Any]
 
+CHAT = Target(platform="local", chat="c1")
 USER = UserMessageReceived(
     message="u1", turn="t1", text="Hi", source=Source(platform="local", chat="c1", message="1")
 )
@@ -250,6 +251,40 @@ def test_an_edit_in_doubt_may_be_repeated(log: TranscriptLog) -> None:
 
 def _fields(event: Event) -> dict[str, Any]:
     return {name: getattr(event, name) for name in event.__struct_fields__ if name != "id"}
+
+
+def test_an_answer_goes_where_its_placeholder_stands(
+    log: TranscriptLog, platform: Make, book: Any, rows: Rows
+) -> None:
+    outbox = Outbox(log, platform(streaming="edit"))
+    left(log, USER)
+    outbox.begin("s", CHAT, turn="t1", message="m1", placeholder="…")
+    left(log, PRODUCED)
+
+    plan = only(log, Send)
+    assert plan.platform_messages == ["p1"]
+    assert outbox.resume(plan).delivered
+
+    assert book.texts == [TEXT]
+    assert [(r.text, r.delivery) for r in rows("s")][1:] == [(TEXT, "delivered")]
+
+
+def test_a_first_edit_in_doubt_is_repeated_in_its_placeholder(
+    log: TranscriptLog, platform: Make, book: Any, rows: Rows
+) -> None:
+    outbox = Outbox(log, platform(streaming="edit"), tries=1)
+    left(log, USER)
+    reply = outbox.begin("s", CHAT, turn="t1", message="m1", placeholder="…")
+    book.script.append("500")
+    reply.write("First part. ")
+    left(log, PRODUCED)
+
+    plan = only(log, Settle)
+    assert plan.repeatable
+    outbox.resume(plan)
+    only(log, Close)
+
+    assert book.texts == ["First part."]
 
 
 def test_the_time_of_a_rate_limit_survives_the_restart(
