@@ -25,7 +25,7 @@ from eventsourcing.persistence import (
 )
 
 from onrecord.transcript import codec
-from onrecord.transcript.append import Draft
+from onrecord.transcript.append import ANY, Draft
 from onrecord.transcript.errors import AppendRefused, OnRecordError
 from onrecord.transcript.events import VOCABULARY_VERSION, Event
 from onrecord.transcript.log import TranscriptLog
@@ -103,10 +103,10 @@ class LogRecorder(ApplicationRecorder):
         if len(sessions) > 1:
             raise OperationalError("an append is of one session; append to each by itself")
         first = stored_events[0].originator_version
-        expected = {"expected_version": first - 1} if first else {}
+        expected = first - 1 if first else ANY
         try:
             drafts = [self._draft(stored) for stored in stored_events]
-            outcome = self._log.append_drafts(sessions.pop(), drafts, **expected)
+            outcome = self._log.append_drafts(sessions.pop(), drafts, expected_version=expected)
         except AppendRefused as error:
             raise IntegrityError(str(error)) from error
         except OnRecordError as error:

@@ -55,7 +55,7 @@ def test_mapper_keeps_events_compressed_and_encrypted() -> None:
 def test_our_events_in_a_recorder_of_theirs(tmp_path: Path) -> None:
     with Factory({"ONRECORD_DB": f"sqlite:///{tmp_path}/log.db"}) as factory:
         store = EventStore(TranscriptMapper(JSONTranscoder()), factory.application_recorder())
-        store.put([said("s", 1, "a"), said("s", 2, "b")])  # type: ignore[list-item]
+        store.put([said("s", 1, "a"), said("s", 2, "b")])
 
         assert [_told(event) for event in store.get("s")] == [("s", 1, "a"), ("s", 2, "b")]
 
@@ -65,7 +65,7 @@ def test_the_log_as_their_recorder() -> None:
     with TranscriptLog.open("sqlite://") as log:
         recorder = LogRecorder(log)
         store = EventStore(mapper, recorder)
-        store.put([said("s", 1, "a"), said("s", 2, "b")])  # type: ignore[list-item]
+        store.put([said("s", 1, "a"), said("s", 2, "b")])
         recorder.insert_events([mapper.to_stored_event(said("t", 0, "c"))])
 
         assert [_told(event) for event in store.get("s", gt=1)] == [("s", 2, "b")]
@@ -75,7 +75,7 @@ def test_the_log_as_their_recorder() -> None:
         section = LocalNotificationLog(recorder, section_size=10)["1,10"]
         assert [item.originator_id for item in section.items] == ["s", "s", "t"]
         with pytest.raises(IntegrityError):
-            store.put([said("s", 2, "other")])  # type: ignore[list-item]
+            store.put([said("s", 2, "other")])
         with recorder.subscribe(gt=1) as subscription:
             assert [next(subscription).id for _ in range(2)] == [2, 3]
 

@@ -130,15 +130,27 @@ def test_header_is_read_through_one_descriptor(tmp_path: Path) -> None:
     # Closing any descriptor of the file would drop the locks of the first log.
     path = tmp_path / "log.db"
     with TranscriptLog.open(path) as log:
-        held = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+        file = files.identity(str(path))
+        assert file is not None
+        descriptor = files._open[file][0]
         with TranscriptLog.open(path):
-            assert files.identity(str(path)) in files._open
-        if held:
-            assert len(list(Path("/proc/self/fd").iterdir())) <= held
-        assert files.identity(str(path)) in files._open
+            assert files._open[file] == [descriptor, 2]
+        with pytest.raises(SchemaVersionMismatch):
+            _with_other_schema(path)
+        assert files._open[file] == [descriptor, 1]
         log.append("s", UserMessageReceived(message="m", text="x"))
 
-    assert files._open == {}
+    assert file not in files._open
+
+
+def _with_other_schema(path: Path) -> None:
+    connection = dbapi.connect(str(path))
+    connection.execute("PRAGMA user_version=99")
+    try:
+        TranscriptLog.open(path)
+    finally:
+        connection.execute("PRAGMA user_version=1")
+        connection.close()
 
 
 def test_a_closed_log_says_so(tmp_path: Path) -> None:
