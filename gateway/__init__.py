@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onrecord.gateway.async_delivery import AsyncDelivery, AsyncOutbox
+    from onrecord.gateway.async_recovery import AsyncRecovery
     from onrecord.gateway.delivery import Delivery, Outbox
     from onrecord.gateway.holding import AsyncHold, Hold
     from onrecord.gateway.inbox import AsyncInbox, Inbox, Receipt
@@ -43,6 +44,7 @@ __all__ = [
     "AsyncInbox",
     "AsyncOutbox",
     "AsyncPlatform",
+    "AsyncRecovery",
     "Begin",
     "Close",
     "Delivery",
@@ -77,6 +79,7 @@ _HOME = {
     "AsyncInbox": "inbox",
     "AsyncOutbox": "async_delivery",
     "AsyncPlatform": "platform",
+    "AsyncRecovery": "async_recovery",
     "Begin": "recovery",
     "Close": "recovery",
     "Delivery": "delivery",

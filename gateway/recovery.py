@@ -13,7 +13,7 @@ each turn the first thing that is to be decided; ask again after deciding. A dec
 with an id that follows from what is decided on, so that deciding twice, here or in another process,
 adds nothing. In doubt is never sent again unless the caller says so, by `outbox.resume(plan)`.
 
-All calls block; from an event loop use `asyncio.to_thread`.
+All calls block; `onrecord.gateway.async_recovery` is for event loops.
 """
 
 from __future__ import annotations
@@ -273,7 +273,8 @@ class _Reading:
             standing = self._standings.get(delivery.id)
             if delivery.kind == "notice" or standing is None or standing.last is None:
                 continue
-            for take in delivery.takes:
+            # The newest first: where it is settled, what an earlier one tried may be too.
+            for take in sorted(delivery.takes, key=lambda t: (t.attempt, t.first), reverse=True):
                 if take.attempt in standing.given_up or not _in_doubt(take, delivery):
                     continue
                 whole = self._whole(facts, delivery)
@@ -286,6 +287,7 @@ class _Reading:
                     complete=whole is None or len(take.visible.strip()) >= len(whole.strip()),
                     **self._about(facts, standing, take.taken_text),
                 )  # fmt: skip
+                break
 
     def _sends(self, facts: Facts, counted: list[str]) -> Iterator[Send]:
         if facts.closed:

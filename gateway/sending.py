@@ -115,19 +115,22 @@ class Course(Standpoint):
         before, self.text = self.text, text[:changed]
         self.attempt += 1
         self.finishing = False
+        # The last part's outcome says the revision too: a crash between the two would show a text
+        # that was replaced as one that stands.
+        self.revises = True
         for number, piece in enumerate(pieces):
             at = first + number
             part = piece[changed - start :] if number == 0 else piece
             if at < len(self.shown) and number:
                 self.shown[at].start = len(self.text)
             edits = self.shown[at] if at < len(self.shown) else None
-            if not (yield from self._part(part, edits.start if edits else None, edits)):
+            last = number + 1 == len(pieces)
+            start_of = edits.start if edits else None
+            if not (yield from self._part(part, start_of, edits, last=last)):
                 self.waiting_text = text[len(self.text) :]
                 self.text = before if number == 0 else self.text
                 return self.outcome()
-        self.state = "delivered"
-        now = self._now()
-        yield Append((self._revised(now), self._confirmation(now)), durable=False)
+        self.revises = False
         return self.outcome()
 
     def _can_edit(self, first: int) -> bool:

@@ -10,10 +10,19 @@ from typing import Any
 import pytest
 
 from onrecord.gateway.async_delivery import AsyncOutbox, Stopped
+from onrecord.gateway.async_recovery import AsyncRecovery
 from onrecord.gateway.holding import AsyncHold
+from onrecord.gateway.recovery import Plan, Send, Settle
 from onrecord.projections.rows import Row
 from onrecord.transcript.errors import LeaseHeld, LeaseLost
-from onrecord.transcript.events import DeliveryConfirmed, DeliveryFailed, Target
+from onrecord.transcript.events import (
+    AssistantMessageProduced,
+    DeliveryAttempted,
+    DeliveryConfirmed,
+    DeliveryFailed,
+    Target,
+    UserMessageReceived,
+)
 from onrecord.transcript.log import TranscriptLog
 
 Rows = Callable[[str], list[Row]]
@@ -177,3 +186,34 @@ def test_a_held_session_is_renewed_and_given_back(
     asyncio.run(main())
 
     assert book.texts == ["Hello"]
+
+
+def test_recovery_awaited(
+    log: TranscriptLog, async_platform: Make, book: Any, chat: Target, rows: Rows
+) -> None:
+    log.append(
+        "s",
+        UserMessageReceived(message="u1", turn="t1", text="Hi"),
+        AssistantMessageProduced(turn="t1", message="m1", text="Hello"),
+        DeliveryAttempted(delivery="m1/out", turn="t1", message="m1", text="Hello", target=chat),
+    )
+
+    async def main() -> list[Plan]:
+        recovery = AsyncRecovery(log, "new")
+        (doubt,) = await recovery.plans()
+        assert isinstance(doubt, Settle)
+        await recovery.decide(doubt.refute, evidence="lookup")
+        (unsent,) = await recovery.plans()
+        assert isinstance(unsent, Send)
+        outcome = await AsyncOutbox(log, async_platform()).resume(unsent)
+        assert outcome.delivered
+        (open_turn,) = await recovery.plans()
+        await recovery.decide(open_turn.close, "completed")
+        last = await recovery.plans()
+        await recovery.release()
+        assert recovery.leases == {}
+        return last
+
+    assert asyncio.run(main()) == []
+    assert book.texts == ["Hello"]
+    assert [(r.text, r.delivery) for r in rows("s")][1:] == [("Hello", "delivered")]

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 from onrecord.gateway.delivery import AlreadyAttempted, Outbox, Stopped
+from onrecord.gateway.holding import Hold
 from onrecord.projections.rows import Row
-from onrecord.transcript.errors import EventTooLarge, LeaseLost, StorageBusy
+from onrecord.transcript.errors import EventTooLarge, LeaseHeld, LeaseLost, StorageBusy
 from onrecord.transcript.events import (
     DeliveryAttempted,
     DeliveryConfirmed,
@@ -285,6 +287,48 @@ def test_nothing_is_sent_while_the_log_is_busy(
     assert book.requests == []
 
 
+SEND_ON_A_FULL_DISK = """
+import resource, signal, sys
+from onrecord.gateway import Outbox, Platform
+from onrecord.transcript.errors import StorageError
+from onrecord.transcript.events import Target
+from onrecord.transcript.log import TranscriptLog
+
+class Printing(Platform):
+    def send(self, request):
+        print("sent", flush=True)
+        return "p1"
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+log = TranscriptLog.open(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+try:
+    for _ in range(500):
+        Outbox(log, Printing()).send("s", Target(platform="p", chat="c"), "x" * 4000)
+        print("recorded", flush=True)
+except StorageError as error:
+    print(type(error).__name__, error.stored, error.may_send)
+"""
+
+
+def test_nothing_is_sent_when_the_disk_is_full(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SEND_ON_A_FULL_DISK, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    *said, error = done.stdout.splitlines()
+    with TranscriptLog.open(path) as log:
+        attempted = [r for r in log.read("s") if r.type == "DeliveryAttempted"]
+
+    assert error.split()[0] in ("StorageFull", "StorageFailed", "AppendInDoubt")
+    assert error.endswith("False")
+    assert said.count("sent") >= 1
+    assert len(attempted) >= said.count("sent")
+
+
 def test_nothing_is_sent_that_is_too_large_to_store(
     path: Path, platform: Make, book: Any, chat: Target
 ) -> None:
@@ -347,6 +391,18 @@ def test_a_late_outcome_is_stored_under_its_old_generation(
     last = list(log.read("s"))[-1]
     assert last.type == "DeliveryConfirmed"
     assert last.generation == lease.generation < newer.generation
+
+
+def test_a_held_session_is_renewed_and_given_back(
+    log: TranscriptLog, platform: Make, book: Any, chat: Target
+) -> None:
+    with Hold(log, "s", "one", ttl=0.3) as lease:
+        time.sleep(0.5)
+        with pytest.raises(LeaseHeld):
+            log.leases.acquire("s", "two", 30)
+        assert Outbox(log, platform()).send("s", chat, "Hello", lease=lease).delivered
+
+    assert log.leases.is_free("s")
 
 
 def test_a_stopped_outbox_begins_nothing_new(
