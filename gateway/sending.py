@@ -129,6 +129,7 @@ class Course(Standpoint):
             if not (yield from self._part(part, start_of, edits, last=last)):
                 self.waiting_text = text[len(self.text) :]
                 self.text = before if number == 0 else self.text
+                self.revises = False
                 return self.outcome()
         self.revises = False
         return self.outcome()
