@@ -43,10 +43,8 @@ def shown(wire: str, markup: str | None) -> str:
     """Return what a reader sees of a message in `markup`."""
     if markup != MARKDOWN:
         return wire
-    out, rest = [], iter(wire)
-    for character in rest:
-        out.append(next(rest, "") if character == "\\" else character)
-    return "".join(out)
+    rest = iter(wire)
+    return "".join(next(rest, "") if character == "\\" else character for character in rest)
 
 
 class Rules(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):

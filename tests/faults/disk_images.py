@@ -15,7 +15,7 @@ from pathlib import Path
 SECTOR_BYTES = 512
 CALLS = "openat,pwrite64,write,fdatasync,fsync,ftruncate,unlink,unlinkat,rename"
 
-_CALL = re.compile(r'^(\w+)\((.*)\)\s+= (-?\d+)(<[^>]*>)?')
+_CALL = re.compile(r"^(\w+)\((.*)\)\s+= (-?\d+)(<[^>]*>)?")
 _FD = re.compile(r"^(\d+)<([^>]*)>")
 _TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 

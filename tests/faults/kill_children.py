@@ -25,6 +25,7 @@ import httpx
 import msgspec
 import openai
 from kill_harness import Start
+
 from onrecord.gateway.demo import bot
 from onrecord.gateway.demo.completion import ModelBroke
 from onrecord.gateway.demo.loopback import token_from_environment
@@ -123,7 +124,7 @@ def _fork(start: Start, model: OpenAIModel, token: str) -> int:
     try:
         _run(start, model, token)
         code = 0
-    except BaseException:
+    except BaseException:  # noqa: BLE001  a forked child must not return into its parent's code
         traceback.print_exc()
     finally:
         sys.stderr.flush()

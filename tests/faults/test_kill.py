@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from kill_harness import RULES, STYLES, Case, Run, Stage, Verdict, run_case, stage
+
 from onrecord.transcript import failpoints
 
 AT_ONCE = 2
+FAULT_LENGTH = 2_000
 TURN_KINDS = ("streamed", "whole", "split", "edited", "tool", "broken")
 KILLED_IN_RECOVERY = (
     Case("streamed", ("answer-durable", "recovery-sending")),
@@ -31,8 +33,8 @@ verdicts: list[Verdict] = []
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("kill")) as opened:
+def here() -> Iterator[Stage]:
+    with stage() as opened:
         yield opened
 
 
@@ -53,12 +55,15 @@ def _run_all(here: Stage, cases: list[Case]) -> list[Verdict]:
     return done
 
 
-def _faults(done: list[Verdict]) -> list[str]:
-    return [
+def _hold(done: list[Verdict]) -> None:
+    """Fail with all that went wrong, said in full."""
+    faults = [
         f"{verdict.case}: lost {verdict.lost}, duplicated {verdict.duplicated}, {verdict.faults}"
         for verdict in done
         if verdict.faults or verdict.lost or verdict.duplicated
     ]
+    if faults:
+        pytest.fail("\n\n".join(fault[:FAULT_LENGTH] for fault in faults), pytrace=False)
 
 
 @pytest.mark.parametrize("style", TURN_KINDS)
@@ -72,13 +77,13 @@ def test_a_turn_survives_a_kill_at_every_failpoint(here: Stage, style: str) -> N
 
     done = _run_all(here, cases)
 
-    assert _faults(done) == []
+    _hold(done)
 
 
 def test_a_second_kill_in_the_sending_of_recovery_is_survived_too(here: Stage) -> None:
     done = _run_all(here, list(KILLED_IN_RECOVERY))
 
-    assert _faults(done) == []
+    _hold(done)
 
 
 def test_every_kill_point_was_tried_and_a_store_at_the_end_of_the_turn_loses(

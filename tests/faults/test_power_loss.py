@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from disk_images import CALLS, Image, images, read_trace
+
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.verify import verify
 
