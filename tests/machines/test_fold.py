@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from hypothesis import given, settings
-from histories import HISTORIES, recorded
 
+from histories import HISTORIES, recorded
 from onrecord.projections.conversation import Conversation, project
 from onrecord.projections.findings import findings_of
 from onrecord.projections.promise import check
