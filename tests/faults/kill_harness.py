@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -37,6 +37,7 @@ PLACEHOLDER = "…"
 NEXT = "and what then?"
 NEXT_ANSWER = "Then you are there; enjoy it ☾"
 WAIT_SECONDS = 60.0
+KILLED = -int(signal.SIGKILL)
 SESSION = "chat"
 
 SCRIPT: dict[str, list[list[dict[str, Any]]]] = {
@@ -290,21 +291,29 @@ class Run:
             self.fault("the tool ran twice")
 
 
-def run_case(stage: Stage, case: Case) -> Verdict:
-    """Kill a turn, recover, recover again, and take the next turn."""
-    run = Run(stage, case)
-    run.say(f"Tell me, {case.style}")
+def kill_at_failpoints(run: Run) -> Child | None:
+    """Run a gateway to each of the case's failpoints; return one that is stopped and not dead."""
     stopped: Child | None = None
-    for failpoint in case.kills:
+    for failpoint in run.case.kills:
         child = run.begin(failpoint)
         if failpoint.startswith("stopped"):
             stopped = child
             child.wait_until_stopped()
         else:
-            code, expected = child.wait(), 0 if failpoint.startswith("terminated") else -9
+            code, expected = child.wait(), 0 if failpoint.startswith("terminated") else KILLED
             if code != expected:
                 run.fault(f"at {failpoint} the gateway ended with {code}: {run.errors()}")
         run.verdict.killed += 1
+    return stopped
+
+
+def run_case(
+    stage: Stage, case: Case, kill: Callable[[Run], Child | None] = kill_at_failpoints
+) -> Verdict:
+    """Kill a turn, recover, recover again, and take the next turn."""
+    run = Run(stage, case)
+    run.say(f"Tell me, {case.style}")
+    stopped = kill(run)
     doubt = in_doubt(run.records())
     run.finish(doing="recovery")
     run.judge(turns=1, doubt=doubt)
