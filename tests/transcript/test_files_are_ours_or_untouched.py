@@ -179,3 +179,23 @@ def test_another_program_sees_a_sound_database(tmp_path: Path) -> None:
     )
 
     assert done.stdout.split() == ["ok", "True"]
+
+
+def test_a_file_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
+    # The power went while SQLite made the file: its journal says that nothing was committed.
+    path = tmp_path / "log.db"
+    path.write_bytes(bytes(8192))
+    header = (
+        bytes.fromhex("d9d505f920a163d7")
+        + bytes(4)
+        + b"nonc"
+        + bytes(4)
+        + b"\0\0\2\0"
+        + b"\0\0\x10\0"
+    )
+    (tmp_path / "log.db-journal").write_bytes(header.ljust(512, b"\0"))
+
+    with TranscriptLog.open(path) as log:
+        log.append("s", UserMessageReceived(message="m", text="x"))
+
+    assert [p.name for p in tmp_path.iterdir()] == ["log.db"]

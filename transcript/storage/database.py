@@ -36,7 +36,7 @@ BUSY_TIMEOUT = 10.0
 POOL_SIZE, POOL_OVERFLOW = 5, 59
 """Reading connections that are kept, and those beyond while many threads read at once."""
 LONGEST_PAUSE = 0.02
-"""Seconds between two tries for the write lock, at most; the pause is random, so that nobody starves."""
+"""Seconds between two tries for the write lock, at most; random, so that nobody starves."""
 WAL_KEPT = 64 << 20
 """Bytes that the WAL file keeps after a checkpoint."""
 
@@ -160,11 +160,15 @@ class Database:
             )  # fmt: skip
         if found < SCHEMA_VERSION:
             self._migrate(connection)
+            if self.path is not None:
+                # A rollback journal that came back after a power cut would undo the migration.
+                files.sync_folder(self.path)
         if self.path is not None:
             mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
             if mode != "wal":
                 # Only now: a file that SQLite has touched is empty or ours at every moment.
                 mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+                files.sync_folder(self.path)
             if mode != "wal":
                 raise StorageFailed(
                     f"{self.path}: no write-ahead log here; use a local file system"

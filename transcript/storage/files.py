@@ -18,6 +18,11 @@ from onrecord.transcript.storage.schema import APPLICATION_ID
 HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\x00"
 _APPLICATION_ID_AT = 68
+_JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+_JOURNAL_BYTES = 28
+_PAGES_BEFORE = slice(16, 20)
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_PAGES_BEFORE_AT = 16
 
 _lock = threading.Lock()
 _open: dict[tuple[int, int], list[int]] = {}
@@ -92,7 +97,25 @@ def _make(path: str) -> None:
     except FileExistsError:
         return
     os.close(fd)  # nothing can have locked a file that is just made
-    directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    sync_folder(path)
+
+
+def _was_empty(path: str) -> bool:
+    """Tell whether a rollback journal says that nothing was ever committed to the file.
+
+    The power went while the file was made: SQLite takes such a file back to zero bytes.
+    """
+    try:
+        with Path(f"{path}-journal").open("rb") as journal:
+            head = journal.read(_JOURNAL_BYTES)
+    except FileNotFoundError:
+        return False
+    return head.startswith(_JOURNAL_MAGIC) and head[_PAGES_BEFORE] == bytes(4)
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in a file's folder durable: what was made is there, what was removed is gone."""
+    directory = os.open(Path(path).absolute().parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(directory)
     finally:
@@ -101,17 +124,35 @@ def _make(path: str) -> None:
 
 def _check(fd: int, path: str, *, create: bool) -> None:
     header = os.pread(fd, HEADER_BYTES, 0)
+    if not header.startswith(_MAGIC) and _was_empty(path):
+        header = b""
     if not header and create:
         return
     if not header:
         raise NotALog(f"{path} is empty: there is no log in it", where=path)
     mark = header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]
+    ours = header.startswith(_MAGIC) and int.from_bytes(mark, "big") == APPLICATION_ID
+    if not ours and create and _was_empty(path):
+        return
     if not header.startswith(_MAGIC):
         raise NotALog(
             f"{path} is no SQLite file and was left untouched; give another path", where=path
         )
-    if int.from_bytes(mark, "big") != APPLICATION_ID:
+    if not ours:
         raise NotALog(
             f"{path} is another application's database and was left untouched; give another path",
             where=path,
         )
+
+
+def _was_empty(path: str) -> bool:
+    """Tell whether the file's first transaction was cut off by a crash: SQLite makes it empty again.
+
+    Its rollback journal says how many pages the file had before: none.
+    """
+    try:
+        with Path(f"{path}-journal").open("rb") as journal:
+            header = journal.read(_PAGES_BEFORE_AT + 4)
+    except FileNotFoundError:
+        return False
+    return header.startswith(_JOURNAL_MAGIC) and header[_PAGES_BEFORE_AT:] == bytes(4)
