@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from disk_images import CALLS, Image, images, read_trace
+from disk_images import CALLS, Image, Step, images, read_trace
 
+from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.verify import verify
 
 IMAGES = 400
+IMAGES_OF_THE_BEGINNING = 200
+CALLS_OF_THE_BEGINNING = 60
 TRACE_LIMIT_SECONDS = 60
 
 pytestmark = [
@@ -46,39 +50,46 @@ def _missing(image: Image, folder: Path) -> str | None:
     return f"{image.name}: {fault}" if fault else None
 
 
+def _faults(made: Iterable[Image], folder: Path) -> list[str]:
+    wrong = []
+    for image in made:
+        where = folder / "image"
+        where.mkdir()
+        try:
+            wrong.append(_missing(image, where))
+        except OnRecordError as error:
+            wrong.append(f"{image.name}: {type(error).__name__}: {error}")
+        shutil.rmtree(where)
+    return [fault for fault in wrong if fault]
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
+    folder = tmp_path_factory.mktemp("power")
+    return read_trace(_trace(folder), folder / "disk")
+
+
 def test_what_was_acknowledged_is_in_every_image(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    steps: list[Step], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    steps = read_trace(_trace(tmp_path), tmp_path / "disk")
+    made = list(images(steps, IMAGES))
 
-    wrong, acked = [], 0
-    for number, image in enumerate(images(steps, IMAGES)):
-        folder = tmp_path / f"image{number}"
-        folder.mkdir()
-        fault = _missing(image, folder)
-        acked = max(acked, len(image.acked))
-        if fault:
-            wrong.append(fault)
-        shutil.rmtree(folder)
+    wrong = _faults(made, tmp_path)
 
-    assert acked > 30
+    assert len(made[-1].acked) > 30
     assert wrong == []
     with capfd.disabled():
         print(f"\npower loss: images: {IMAGES}, lost: 0", file=sys.stderr)
 
 
-def test_an_image_that_lost_a_synced_write_is_found_out(tmp_path: Path) -> None:
-    """The images would be blind if they kept what a sync doesn't cover."""
-    steps = read_trace(_trace(tmp_path), tmp_path / "disk")
+def test_a_log_whose_making_was_cut_off_can_be_opened(steps: list[Step], tmp_path: Path) -> None:
+    made = images(steps[:CALLS_OF_THE_BEGINNING], IMAGES_OF_THE_BEGINNING, seed=1)
+
+    assert _faults(made, tmp_path) == []
+
+
+def test_images_without_the_syncs_show_losses(steps: list[Step], tmp_path: Path) -> None:
+    """The images would be blind if they kept what no sync covers."""
     unsynced = [step for step in steps if step.what != "sync" or step.path.endswith("disk")]
 
-    losses = 0
-    for number, image in enumerate(images(unsynced, 40)):
-        folder = tmp_path / f"image{number}"
-        folder.mkdir()
-        try:
-            losses += _missing(image, folder) is not None
-        except Exception:
-            losses += 1
-
-    assert losses > 5
+    assert len(_faults(images(unsynced, 40), tmp_path)) > 5
