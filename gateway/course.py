@@ -85,7 +85,7 @@ class Standpoint:
         # What is sent is what is stored: the log replaces lone surrogates one by one.
         content = storable((self.text[start:] if start is not None else "") + part)
         if self.abilities.count(content) > self.abilities.limit:
-            content = content.rstrip()
+            content = content.strip()
         wire = self.render(content, form)
         digest = hashlib.sha256(wire.encode("utf-8", "surrogatepass")).hexdigest()
         key = uuid5(NAMESPACE, f"{self.session}\0{self.delivery}\0{offset}\0{op}\0{digest}").hex

@@ -304,9 +304,13 @@ class _Reading:
             take = max(delivery.takes, key=lambda t: (t.attempt, t.first))
             if standing.confirmed or take.attempt in standing.given_up:
                 continue
-            rest = (self._whole(facts, delivery) or take.text)[take.taken :]
-            if rest.strip() and not standing.refused:
-                yield Send(text=rest, **self._about(facts, standing, take.taken_text))
+            whole = self._whole(facts, delivery) or take.text
+            # An earlier attempt may be the one that the platform took.
+            begun = (t.taken_text for t in delivery.takes if whole.startswith(t.taken_text))
+            taken = max(begun, key=len, default="")
+            if whole[len(taken) :].strip() and not standing.refused:
+                about = self._about(facts, standing, taken)
+                yield Send(text=whole[len(taken) :], **about)
         yield from self._unattempted(facts, answered)
 
     def _unattempted(self, facts: Facts, answered: set[str]) -> Iterator[Send]:

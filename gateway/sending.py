@@ -112,6 +112,8 @@ class Course(Standpoint):
             raise ValueError(
                 "the new text leaves a message empty, or the platform gave no id to edit"
             )
+        # Where the first message is to end earlier than it did, its new end is what changes first.
+        changed = min(changed, start + _changed_from(pieces[0], len(pieces[0])))
         before, self.text = self.text, text[:changed]
         self.attempt += 1
         self.finishing = False

@@ -26,8 +26,9 @@ FULL_ENOUGH = 0.5
 def split(
     text: str, limit: int, count: Callable[[str], int] = len, *, at_least: int = 0
 ) -> list[str]:
-    """Return `text` in pieces whose content, without trailing blank space, counts `limit` at most.
+    """Return `text` in pieces whose content, without the blank space around it, is within `limit`.
 
+    Blank space at the very start belongs to the first piece: no piece is blank but for a blank text.
     `at_least`: code points at the start that are out already and stay in the first piece. A single
     grapheme over the limit is the one thing that is cut, by code points: it couldn't go out else.
     Raise ValueError for a limit below 1.
@@ -36,7 +37,8 @@ def split(
         raise ValueError(f"a message limit of {limit} takes no text: give 1 or more")
     pieces = []
     while text:
-        end = _cut(text, limit, count, at_least)
+        lead = len(text) - len(text.lstrip())
+        end = lead + _cut(text[lead:], limit, count, max(at_least - lead, 0))
         pieces.append(text[:end])
         text, at_least = text[end:], 0
     return pieces

@@ -37,7 +37,7 @@ def test_any_text(text: str, limit: int, count: object) -> None:
     pieces = split(text, limit, count)  # type: ignore[arg-type]
 
     assert "".join(pieces) == text
-    assert all(count(piece.rstrip()) <= limit for piece in pieces)  # type: ignore[operator]
+    assert all(count(piece.strip()) <= limit for piece in pieces)  # type: ignore[operator]
     ends = {0}
     for grapheme in regex.findall(r"\X", text):
         ends.add(max(ends) + len(grapheme))
@@ -86,6 +86,10 @@ def test_a_grapheme_over_the_limit_is_the_one_thing_that_is_cut() -> None:
 
 def test_blank_space_over_the_limit_stays_with_what_is_before_it() -> None:
     assert split("ab" + " " * 20 + "cd", 4) == ["ab" + " " * 20, "cd"]
+
+
+def test_blank_space_at_the_start_is_no_piece() -> None:
+    assert split(" \n three. four", 6) == [" \n three. ", "four"]
 
 
 def test_a_limit_that_takes_nothing() -> None:
