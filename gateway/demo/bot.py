@@ -116,7 +116,7 @@ class Bot:
                 return
             for plan in plans:
                 self._decide(plan)
-        raise RuntimeError(f"recovery has no end: {plans}")
+        raise RuntimeError(f"recovery has no end after {ROUNDS_OF_RECOVERY} rounds")
 
     def _decide(self, plan: Plan) -> None:
         if isinstance(plan, Begin):

@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Any
 
 TOKEN_VARIABLE = "ONRECORD_DEMO_TOKEN"  # noqa: S105  the name of a variable, not a token
 
@@ -65,22 +65,21 @@ class LoopbackHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = IDLE_LIMIT_SECONDS
-    server_version: ClassVar[str] = "onrecord-demo"
-    server: LoopbackServer
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  as inherited
         """Keep quiet: the terminal belongs to the demo."""
 
     def body(self) -> dict[str, Any] | None:
         """Return the request's JSON object; None when the request was refused and answered."""
+        assert isinstance(self.server, LoopbackServer)
         given = self.headers.get("Authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {self.server.token}".encode()):
-            self.close_connection = True
-            return self.answer(401, {"error": {"message": "wrong token"}})
         length = self.headers.get("Content-Length") or "0"
+        if not hmac.compare_digest(given.encode(), f"Bearer {self.server.token}".encode()):
+            self._refuse(401, "wrong token")
+            return None
         if not length.isdecimal() or int(length) > BODY_LIMIT_BYTES:
-            self.close_connection = True
-            return self.answer(413, {"error": {"message": f"over {BODY_LIMIT_BYTES} bytes"}})
+            self._refuse(413, f"over {BODY_LIMIT_BYTES} bytes")
+            return None
         raw = self.rfile.read(int(length))
         if len(raw) < int(length):
             # The client died while it wrote: there is nobody to answer.
@@ -91,8 +90,14 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            return self.answer(400, {"error": {"message": "the body is a JSON object"}})
+            self._refuse(400, "the body is a JSON object")
+            return None
         return value
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer, and read nothing more from the connection."""
+        self.close_connection = True
+        self.answer(status, {"error": {"message": message}})
 
     def answer(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         """Send `value` as JSON, in one write."""

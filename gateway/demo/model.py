@@ -71,8 +71,6 @@ def _text(content: Any) -> str:
 class ModelHandler(LoopbackHandler):
     """`POST /v1/chat/completions`, whole or streamed."""
 
-    server: ModelServer
-
     def do_POST(self) -> None:
         """Answer a request for a completion."""
         body = self.body()
@@ -85,6 +83,7 @@ class ModelHandler(LoopbackHandler):
         if not isinstance(messages, list) or not messages:
             self.answer(400, {"error": {"message": "messages: a list that isn't empty"}})
             return
+        assert isinstance(self.server, ModelServer)
         steps = choose(self.server.script, messages)
         if steps and steps[0].status:
             self.answer(steps[0].status, {"error": {"message": "the model refuses"}})

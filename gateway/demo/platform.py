@@ -196,8 +196,6 @@ def _string(body: dict[str, Any], name: str) -> str:
 class PlatformHandler(LoopbackHandler):
     """The platform's requests, each a POST with a JSON object."""
 
-    server: PlatformServer
-
     def do_POST(self) -> None:
         """Do what the path says."""
         body = self.body()
@@ -216,6 +214,7 @@ class PlatformHandler(LoopbackHandler):
         self.answer(200, value)
 
     def _do(self, body: dict[str, Any]) -> tuple[dict[str, Any], float]:
+        assert isinstance(self.server, PlatformServer)
         book = self.server.book
         if self.path == "/send":
             return book.take(body, None)

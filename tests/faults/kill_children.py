@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-import httpx
 import msgspec
 import openai
 from kill_harness import Start
@@ -47,7 +46,7 @@ class OpenAIModel:
             api_key=token,
             max_retries=0,
             timeout=10.0,
-            http_client=httpx.Client(trust_env=False),
+            http_client=openai.DefaultHttpxClient(trust_env=False),
         )
 
     def stream(self, messages: Sequence[dict[str, Any]]) -> Iterator[str | ToolCall]:
@@ -67,8 +66,11 @@ class OpenAIModel:
                         if call.function is not None:
                             had[1] += call.function.name or ""
                             had[2] += call.function.arguments or ""
-        except (openai.APIError, httpx.TransportError) as error:
-            raise ModelBroke(f"{type(error).__name__}: {error}") from error
+        except Exception as error:
+            # A stream that breaks midway raises the error of the client's own HTTP library.
+            if isinstance(error, openai.APIError) or type(error).__module__.startswith("httpx"):
+                raise ModelBroke(f"{type(error).__name__}: {error}") from error
+            raise
         yield from (ToolCall(*parts) for parts in calls.values())
 
 
