@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from onrecord.gateway.delivery import AlreadyAttempted, Outbox
 from onrecord.gateway.inbox import Inbox
 from onrecord.gateway.recovery import Begin, Close, Plan, Recovery, Send, Settle
 from onrecord.projections.rows import Row
-from onrecord.transcript.errors import LeaseLost
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     DeliveryAttempted,
@@ -344,49 +341,6 @@ def test_deciding_twice_adds_nothing(log: TranscriptLog, decision: str) -> None:
 
     assert first.id == second.id
     assert log.version("s") == version
-
-
-def test_a_living_neighbours_turn_is_let_be(log: TranscriptLog, path: Path) -> None:
-    left(log, USER, PRODUCED, attempt(TEXT))
-    with TranscriptLog.open(path) as other:
-        neighbour = other.leases.acquire("s", "neighbour", 0.3)
-
-        assert Recovery(log, "new").plans() == []
-
-        other.leases.renew(neighbour, 0.1)
-    time.sleep(0.2)
-    assert len(plans(log)) == 1
-
-
-def test_a_plan_is_void_once_another_has_the_session(log: TranscriptLog) -> None:
-    left(log, USER, ModelCalled(turn="t1", call="c1"))
-    (plan,) = Recovery(log, "one", ttl=0.05).plans()
-    time.sleep(0.1)
-    log.leases.acquire("s", "two", 30)
-
-    with pytest.raises(LeaseLost):
-        plan.close()
-
-    assert log.version("s") == 2
-
-
-def test_a_session_that_this_process_holds(log: TranscriptLog) -> None:
-    left(log, USER, ModelCalled(turn="t1", call="c1"))
-    lease = log.leases.acquire("s", "one", 30)
-
-    (plan,) = Recovery(log, "one", held={"s": lease}).plans()
-
-    plan.close()
-    assert plan.lease == lease
-
-
-def test_sessions_with_nothing_to_decide_are_not_taken(log: TranscriptLog) -> None:
-    left(log, USER, PRODUCED, attempt(TEXT), DeliveryConfirmed(delivery="m1/out"))
-    left(log, TurnFinalized(turn="t1"))
-    recovery = Recovery(log, "new")
-
-    assert recovery.plans() == []
-    assert recovery.leases == {}
 
 
 def test_a_message_to_a_closed_turn_is_begun_in_the_next(log: TranscriptLog) -> None:
