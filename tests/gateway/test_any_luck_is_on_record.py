@@ -179,7 +179,7 @@ def settle_all(log: TranscriptLog, platform: Fickle, text: str, *, refused: bool
 
 
 @given(CHUNKS, ABILITIES, st.lists(LUCK, max_size=12))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_a_reply_and_its_recovery(chunks: list[str], abilities: Abilities, luck: list[str]) -> None:
     text, platform = "".join(chunks), Fickle(abilities, luck)
     with TranscriptLog.open("sqlite://") as log:
@@ -196,7 +196,7 @@ def test_a_reply_and_its_recovery(chunks: list[str], abilities: Abilities, luck:
 
 
 @given(CHUNKS, ABILITIES, st.lists(LUCK, max_size=6), st.integers(1, 40), st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_a_reply_that_dies_at_any_step(
     chunks: list[str], abilities: Abilities, luck: list[str], steps: int, after: bool
 ) -> None:
@@ -212,7 +212,7 @@ def test_a_reply_that_dies_at_any_step(
 
 
 @given(CHUNKS, CHUNKS, st.integers(6, 30), st.lists(LUCK, max_size=4), st.integers(1, 30))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_an_edit_that_dies_at_any_step(
     before: list[str], after: list[str], limit: int, luck: list[str], steps: int
 ) -> None:
