@@ -161,11 +161,12 @@ def _write(
 
 def _named(session: str, event: Event, ordinals: Counter[bytes]) -> Event:
     """Give an event without a natural key the id that follows from its content and ordinal."""
-    prepared, payload = codec.prepare(event)
-    digest = hashlib.sha256(prepared.type.encode() + b"\0" + payload).digest()
+    # Whole, whatever this log's limit: the id is the same in every log.
+    _, payload = codec.prepare(event, codec.PAYLOAD_LIMIT)
+    digest = hashlib.sha256(event.type.encode() + b"\0" + payload).digest()
     ordinals[digest] += 1
-    key = ["line", session, prepared.type, digest.hex(), ordinals[digest]]
-    return msgspec.structs.replace(prepared, id=uuid5(codec.NAMESPACE, codec.canonical(key)))
+    key = ["line", session, event.type, digest.hex(), ordinals[digest]]
+    return msgspec.structs.replace(event, id=uuid5(codec.NAMESPACE, codec.canonical(key)))
 
 
 def _parse(data: bytes, name: str, number: int) -> tuple[str, Event, int | None]:

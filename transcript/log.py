@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
@@ -242,9 +243,9 @@ class TranscriptLog:
     def aio(self) -> AsyncTranscriptLog:
         """The same verbs for an event loop."""
         if self._aio is None:
-            from onrecord.transcript.aio import AsyncTranscriptLog
-
-            self._aio = AsyncTranscriptLog(self)
+            # By name: the module is loaded only where a loop runs, and imports this one.
+            self._aio = import_module("onrecord.transcript.aio").AsyncTranscriptLog(self)
+        assert self._aio is not None
         return self._aio
 
     def close(self) -> None:

@@ -297,6 +297,21 @@ class SharedLogContract(LogContract):
                 log.append("s", e.DeliveryAttempted(delivery="d", offset=2, text="x"))
             assert log.append("s", e.DeliveryAttempted(delivery="d", offset=3, text="x"))
 
+    def test_a_lease_fences_other_processes(self) -> None:
+        with self.open() as log, TranscriptLog.open(self.url) as other:
+            lease = log.leases.acquire("s", "one", ttl=0.01)
+            threading.Event().wait(0.05)
+            taken = other.leases.acquire("s", "two")
+
+            with refused(LeaseLost):
+                log.append("s", e.DeliveryAttempted(delivery="d", text="x"), lease=lease)
+            with refused(LeaseLost):
+                log.leases.renew(lease)
+            log.leases.release(lease)
+            other.leases.check(taken)
+            log.append("s", e.DeliveryConfirmed(delivery="d"), lease=lease)
+            assert [r.generation for r in other.read("s")] == [lease.generation]
+
     def test_a_killed_writer_leaves_what_it_was_told(self) -> None:
         context = multiprocessing.get_context("spawn")
         for n in range(3):

@@ -232,14 +232,13 @@ class Database:
         self.signal.ring()
 
     def _begin(self, durable: bool, doing: str, began: float) -> Any:
-        try:
-            connection = self._write_connection()
-            wanted = "FULL" if durable else "NORMAL"
-            if self._synchronous != wanted:
-                connection.execute(f"PRAGMA synchronous={wanted}")
-                self._synchronous = wanted
-        except dbapi.Error as error:
-            raise dbapi.translate(error, doing) from error
+        connection = self._writer
+        if connection is None:
+            connection = self._retry(self._write_connection, doing, began)
+        wanted = "FULL" if durable else "NORMAL"
+        if self._synchronous != wanted:
+            self._retry(lambda: connection.execute(f"PRAGMA synchronous={wanted}"), doing, began)
+            self._synchronous = wanted
         try:
             connection.execute("BEGIN IMMEDIATE")
         except dbapi.Error:

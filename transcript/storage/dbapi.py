@@ -22,9 +22,9 @@ from onrecord.transcript.errors import OnRecordError, StorageBusy, StorageFailed
 
 driver: Any = module
 """The driver's module, for SQLAlchemy."""
-Error: type[Exception] = module.Error
-IntegrityError: type[Exception] = module.IntegrityError
-VERSION: tuple[int, ...] = tuple(int(part) for part in module.sqlite_version.split("."))
+Error: type[Exception] = driver.Error
+IntegrityError: type[Exception] = driver.IntegrityError
+VERSION: tuple[int, ...] = tuple(int(part) for part in driver.sqlite_version.split("."))
 
 BUSY, LOCKED, READONLY, IOERR, FULL = 5, 6, 8, 10, 13
 _IOERR_WRITE = 778
@@ -33,7 +33,7 @@ _FIXED_BRANCHES = (((3, 44, 6), (3, 45)), ((3, 50, 7), (3, 51)))
 
 def connect(database: str, **options: Any) -> Any:
     """Return a driver connection."""
-    return module.connect(database, **options)
+    return driver.connect(database, **options)
 
 
 def has_wal_fault() -> bool:

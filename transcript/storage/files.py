@@ -21,8 +21,6 @@ _APPLICATION_ID_AT = 68
 _JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _JOURNAL_BYTES = 28
 _PAGES_BEFORE = slice(16, 20)
-_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-_PAGES_BEFORE_AT = 16
 
 _lock = threading.Lock()
 _open: dict[tuple[int, int], list[int]] = {}
@@ -132,8 +130,6 @@ def _check(fd: int, path: str, *, create: bool) -> None:
         raise NotALog(f"{path} is empty: there is no log in it", where=path)
     mark = header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]
     ours = header.startswith(_MAGIC) and int.from_bytes(mark, "big") == APPLICATION_ID
-    if not ours and create and _was_empty(path):
-        return
     if not header.startswith(_MAGIC):
         raise NotALog(
             f"{path} is no SQLite file and was left untouched; give another path", where=path
@@ -143,16 +139,3 @@ def _check(fd: int, path: str, *, create: bool) -> None:
             f"{path} is another application's database and was left untouched; give another path",
             where=path,
         )
-
-
-def _was_empty(path: str) -> bool:
-    """Tell whether the file's first transaction was cut off by a crash: SQLite makes it empty again.
-
-    Its rollback journal says how many pages the file had before: none.
-    """
-    try:
-        with Path(f"{path}-journal").open("rb") as journal:
-            header = journal.read(_PAGES_BEFORE_AT + 4)
-    except FileNotFoundError:
-        return False
-    return header.startswith(_JOURNAL_MAGIC) and header[_PAGES_BEFORE_AT:] == bytes(4)

@@ -22,7 +22,7 @@ from eventsourcing.persistence import (
     Tracking,
     TrackingRecorder,
 )
-from sqlalchemy import MetaData, Select, Table, func, select
+from sqlalchemy import Executable, MetaData, Table, func, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.schema import CreateTable
 
@@ -65,7 +65,7 @@ class SQLRecorder(Recorder):
         except OnRecordError as error:
             raise OperationalError(str(error)) from error
 
-    def rows(self, statement: Select[Any]) -> Sequence[Any]:
+    def rows(self, statement: Executable) -> Sequence[Any]:
         """Return the rows of a query."""
         try:
             return self.database.select("reading", lambda c: c.execute(statement).fetchall())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +29,7 @@ class OriginatorId(UserDefinedType[UUID | str]):
         """Return the column type; in SQLite one without an affinity."""
         return "BLOB"
 
-    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:  # noqa: ARG002
+    def bind_processor(self, dialect: Dialect) -> Any:  # noqa: ARG002
         """Return what makes a parameter of an id."""
         return as_parameter
 
@@ -38,7 +37,7 @@ class OriginatorId(UserDefinedType[UUID | str]):
         self,
         dialect: Dialect,  # noqa: ARG002
         coltype: object,  # noqa: ARG002
-    ) -> Callable[[Any], Any]:
+    ) -> Any:
         """Return what makes an id of a value."""
         return _as_id
 
