@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from kill_rows import broken_rows
 
 from onrecord.gateway.demo import bot
 from onrecord.gateway.demo.chat import Client
@@ -314,9 +315,12 @@ def run_case(
     run = Run(stage, case)
     run.say(f"Tell me, {case.style}")
     stopped = kill(run)
-    doubt = in_doubt(run.records())
+    before = run.records()
+    doubt = in_doubt(before)
     run.finish(doing="recovery")
     run.judge(turns=1, doubt=doubt)
+    for fault in broken_rows(case.style, case.kills[-1], before, run.records()):
+        run.fault(fault)
     if stopped is not None:
         os.kill(stopped.pid, signal.SIGCONT)
         stopped.wait()
