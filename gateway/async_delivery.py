@@ -24,8 +24,8 @@ from onrecord.gateway.effects import (
     run_async,
 )
 from onrecord.gateway.outcomes import AlreadyAttempted, Outcome
-from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, resumed
-from onrecord.gateway.platform import AsyncPlatform, Request
+from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, doubted, resumed
+from onrecord.gateway.platform import AsyncPlatform, Found, Request
 from onrecord.gateway.sending import Course
 from onrecord.gateway.standing import placeholder_of
 from onrecord.transcript.events import Target
@@ -148,6 +148,11 @@ class AsyncOutbox(Sender[AsyncPlatform]):
         reply = AsyncDelivery(self, resumed(self, plan), lease or plan.lease)
         await asyncio.sleep(plan.pause())
         return await reply.finish()
+
+    async def ask(self, plan: Settle) -> Found | None:
+        """Ask the platform whether it took what is in doubt. See `Outbox.ask`."""
+        request = doubted(self, plan)
+        return None if request is None else await self.platform.lookup(request)
 
     async def drain(self, timeout: float = DRAIN) -> bool:  # noqa: ASYNC109 - it is the drain's own
         """Stop, and wait up to `timeout` seconds for answers; tell whether all came."""

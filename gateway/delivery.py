@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Self
 from onrecord.gateway.course import TRIES, Shown
 from onrecord.gateway.effects import Append, Ask, Check, Effect, Flow, T, Transmit, run
 from onrecord.gateway.outcomes import AlreadyAttempted, Outcome
-from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, resumed
-from onrecord.gateway.platform import Platform, Request
+from onrecord.gateway.outgoing import DRAIN, Sender, Stopped, course_of, doubted, resumed
+from onrecord.gateway.platform import Found, Platform, Request
 from onrecord.gateway.sending import Course
 from onrecord.gateway.standing import placeholder_of
 from onrecord.transcript.events import Target
@@ -147,6 +147,14 @@ class Outbox(Sender[Platform]):
         reply = Delivery(self, resumed(self, plan), lease or plan.lease)
         time.sleep(plan.pause())
         return reply.finish()
+
+    def ask(self, plan: Settle) -> Found | None:
+        """Ask the platform whether it took what is in doubt; None where it can't be known.
+
+        Then decide: `plan.confirm(found.platform_message)`, or `plan.refute()` and send it.
+        """
+        request = doubted(self, plan)
+        return None if request is None else self.platform.lookup(request)
 
     def drain(self, timeout: float = DRAIN) -> bool:
         """Stop, and wait up to `timeout` seconds for answers; tell whether all came."""

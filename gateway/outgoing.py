@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from onrecord.gateway.course import Shown
 from onrecord.gateway.effects import Append, Effect
-from onrecord.gateway.platform import AsyncPlatform, Platform
+from onrecord.gateway.platform import AsyncPlatform, Platform, Request
 from onrecord.gateway.sending import Course
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.events import Target
@@ -65,6 +65,17 @@ def resumed(outbox: Sender[Any], plan: Send | Settle) -> Course:
     )  # fmt: skip
     course.plain = sum(form in plan.formats_tried for form in course.abilities.formats)
     return course
+
+
+def doubted(outbox: Sender[Any], plan: Settle) -> Request | None:
+    """Return the request that is in doubt; None where it can't be made again as it was.
+
+    A platform asked for another request would say no, and the text would go out twice.
+    """
+    if not outbox.platform.abilities.lookup:
+        return None
+    wire, request = resumed(outbox, plan).waiting_request()
+    return request if wire == plan.wire else None
 
 
 class Sender(Generic[P]):

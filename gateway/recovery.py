@@ -152,12 +152,14 @@ class Settle(_Delivery):
     """`text` was attempted and may have been taken. Ask the platform, or leave the doubt standing.
 
     `doubt`: the attempt in doubt; `repeatable`: it was an edit, so that sending it again shows
-    nothing twice; `key` fields of the request are the same when `outbox.resume` sends it again.
+    nothing twice; `wire`: the digest of the bytes that were sent, where they are known. `outbox.ask`
+    looks it up where the platform can.
     """
 
     doubt: int
     repeatable: bool = False
     complete: bool = True
+    wire: str | None = None
 
     def confirm(self, *platform_messages: str, evidence: str = "lookup") -> Recorded:
         """Decide that the platform has it, and on what evidence."""
@@ -284,6 +286,7 @@ class _Reading:
                 yield Settle(
                     doubt=take.attempt, repeatable=known and _edits(take, standing),
                     text=take.visible[take.taken :], revises=revises,
+                    wire=standing.last.wire if take.attempt == standing.attempt else None,
                     complete=whole is None or len(take.visible.strip()) >= len(whole.strip()),
                     **self._about(facts, standing, take.taken_text),
                 )  # fmt: skip

@@ -136,6 +136,13 @@ class Course(Standpoint):
         self.revises = False
         return self.outcome()
 
+    def waiting_request(self) -> tuple[str, Request]:
+        """Return what waits as the one request that it was, with the digest of its bytes."""
+        edited = self.shown[-1] if self.abilities.streaming == "edit" and self.shown else None
+        start = edited.start if edited else None
+        event, request = self._attempt(self.waiting_text, len(self.text), start, edited)
+        return event.wire or "", request
+
     def _can_edit(self, first: int) -> bool:
         return all(s.platform_message for s in self.shown[first:])
 

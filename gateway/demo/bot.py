@@ -130,10 +130,14 @@ class Bot:
             plan.close()
 
     def _settle(self, plan: Settle) -> None:
-        """An edit may be sent again; a message that may be there is left as it is, and said so."""
-        if plan.repeatable and self._outbox.resume(plan, self._lease).delivered:
-            return
-        plan.leave()
+        """Ask the platform; else an edit may be sent again, and a message is left in doubt."""
+        found = self._outbox.ask(plan)
+        if found is not None and found.taken:
+            plan.confirm(*([found.platform_message] if found.platform_message else []))
+        elif found is not None:
+            plan.refute()
+        elif not (plan.repeatable and self._outbox.resume(plan, self._lease).delivered):
+            plan.leave()
 
     def _take(self, update: dict[str, Any]) -> None:
         source = Source(platform=PLATFORM, chat=update["chat"], message=update["message"])

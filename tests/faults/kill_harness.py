@@ -46,6 +46,7 @@ SCRIPT: dict[str, list[list[dict[str, Any]]]] = {
         [{"text": t} for t in ("The ferry leaves ", "at nine 🚢 from ", "pier four, ", "sharp ☀")]
     ],
     "whole": [[{"text": "Take *bus 12* "}, {"text": "to the (old) harbour; it's 4.50!"}]],
+    "looked up": [[{"text": "The gate is open until ten."}]],
     "split": [
         [
             {"text": "First you walk along the quay until you see the lighthouse. "},
@@ -75,6 +76,7 @@ STYLES: dict[str, dict[str, Any]] = {
         "corrections": {"Tuesday": "Wednesday"},
     },
     "tool": {"streaming": "whole"},
+    "looked up": {"streaming": "whole", "lookup": True},
     "broken": {"streaming": "edit"},
 }
 
@@ -316,7 +318,7 @@ def run_case(
     run.say(f"Tell me, {case.style}")
     stopped = kill(run)
     before = run.records()
-    doubt = in_doubt(before)
+    doubt = in_doubt(before) and not run.setting.lookup
     run.finish(doing="recovery")
     run.judge(turns=1, doubt=doubt)
     for fault in broken_rows(case.style, case.kills[-1], before, run.records()):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from onrecord.projections.findings import findings
 from onrecord.transcript.events import (
     DeliveryAttempted,
+    DeliveryConfirmed,
     DeliveryFailed,
     ModelCalled,
     TurnFinalized,
@@ -16,6 +17,7 @@ from onrecord.transcript.recorded import Recorded
 
 NOTHING_YET = ("received", "in-commit:1")
 NOT_BEGUN = ("received-committed", "acknowledged")
+UNDER_WAY = ("in-attempt-commit", "attempted", "partly-written", "answer-unread", "answer-read")
 WHOLE_ANSWERS = ("whole", "split")
 
 
@@ -37,6 +39,9 @@ def broken_rows(
         yield f"a turn that wasn't begun was begun {len(asked)} times"
     if name == "answer-durable" and style in WHOLE_ANSWERS and len(asked) != 1:
         yield "a durable answer was asked for again"
+    confirmed = any(isinstance(record.event, DeliveryConfirmed) for record in after)
+    if style == "looked up" and name in UNDER_WAY and not confirmed:
+        yield "the platform could be asked, and the answer isn't known to be delivered"
     if name == "retry-after" and not any(
         isinstance(record.event, DeliveryFailed) and record.event.not_before for record in before
     ):
