@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +28,13 @@ def demo(
     from onrecord.gateway.demo.play import perform, performed_in
     from onrecord.gateway.demo.screen import show
 
-    with performed_in(keep) as folder:
-        kept_promise = show(perform(folder), folder if keep else None)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that can't show a character shows a question mark, and the demo goes on.
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        with performed_in(keep) as folder:
+            kept_promise = show(perform(folder), folder if keep else None)
+    except (RuntimeError, OSError) as error:
+        print(f"onrecord demo: {error}", file=sys.stderr)
+        raise typer.Exit(2) from error
     raise typer.Exit(0 if kept_promise else 1)

@@ -91,6 +91,8 @@ def test_a_second_kill_in_the_sending_of_recovery_is_survived_too(here: Stage) -
 def test_every_kill_point_was_tried_and_a_store_at_the_end_of_the_turn_loses(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
+    if not verdicts:
+        pytest.skip("sums up the tests above, which weren't run")
     tried = {kill.partition(":")[0] for verdict in verdicts for kill in verdict.case.kills}
     killed = sum(verdict.killed for verdict in verdicts)
     lost = sum(verdict.lost for verdict in verdicts)
