@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from onrecord.projections.erasure import ERASED, erase_message, erase_turn
@@ -45,13 +46,22 @@ from onrecord.transcript.turns import TurnNames
 
 @dataclass(slots=True)
 class Compaction:
-    """A summary, and the turns that it stands for unless something is said in them afterwards."""
+    """A summary, and the place of the last turn that it can stand for."""
 
     version: int
     summary: str
-    turns: frozenset[str]
-    covered: frozenset[str]
+    through: int
     void: bool = False
+
+    def stands_for(self, facts: Facts) -> bool:
+        """Tell whether a turn is one of them: closed at that moment, silent since [10]."""
+        closed_at = facts.closed_at
+        return (
+            facts.order <= self.through
+            and closed_at is not None
+            and closed_at < self.version
+            and facts.said_at < self.version
+        )
 
     def row(self) -> Row:
         """Return the summary's row."""
@@ -66,13 +76,18 @@ class Conversation:
     version: int = 0
     turns: dict[str, Facts] = field(default_factory=dict)
     deliveries: dict[str, Outgoing] = field(default_factory=dict)
-    calls: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
-    results: dict[str, list[tuple[int, str, ToolResultReceived]]] = field(default_factory=dict)
+    calls: dict[str, dict[str, list[tuple[int, str]]]] = field(default_factory=dict)
+    results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]] = field(
+        default_factory=dict
+    )
     conflicts: list[Recorded] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
     _names: TurnNames = field(default_factory=TurnNames)
     _home: dict[str, str] = field(default_factory=dict)
+    _naming: dict[str, list[Outgoing]] = field(default_factory=dict)
+    _callers: dict[str, str] = field(default_factory=dict)
+    _withdrawn: dict[str, int] = field(default_factory=dict)
     _views: dict[str, tuple[object, TurnView]] = field(default_factory=dict)
 
     def apply(self, recorded: Recorded) -> None:
@@ -80,16 +95,19 @@ class Conversation:
         event, version = recorded.event, recorded.version
         turn = self._names.evolve(event)
         self.version = version
-        if turn is not None and turn not in self.turns:
-            self.turns[turn] = Facts(turn, version)
         if event.conflicts_with is not None:
             self.conflicts.append(recorded)
             return
         if turn is not None:
-            self.turns[turn].last = version
+            facts = self.turns.get(turn) or self._open(turn, version)
+            facts.last = version
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event, version, turn)
+
+    def _open(self, turn: str, version: int, *, counts: bool = True) -> Facts:
+        facts = self.turns[turn] = Facts(turn, version, len(self.turns), counts, last=version)
+        return facts
 
     def rows(self, *, full: bool = False) -> list[Row]:
         """Return the rows: the model's view, or with `full` everything that was ever said."""
@@ -119,7 +137,7 @@ class Conversation:
         return self.hidden | (self._swallowed(compaction) if compaction else set[str]())
 
     def _swallowed(self, compaction: Compaction) -> set[str]:
-        return {t for t in compaction.turns if self.turns[t].said_at < compaction.version}
+        return {name for name, facts in self.turns.items() if compaction.stands_for(facts)}
 
     def _view(self, name: str, *, last: bool) -> TurnView:
         facts = self.turns[name]
@@ -134,31 +152,36 @@ class Conversation:
         """Match a message's calls with results: those of its turn first, then strays [7]."""
         found: Results = {}
         for call in self.turns[turn].produced[message][1].tool_calls:
-            for version, of, result in self.results.get(call.id, ()):
-                if self._answered(call.id, version, of) == (turn, message):
+            results, callers = self.results.get(call.id, {}), self.calls[call.id]
+            asked = callers[turn]
+            for version, result in results.get(turn, ()):
+                before = [of for at, of in asked if at < version]
+                if (before[-1] if before else asked[0][1]) == message:
                     found.setdefault(call.id, (version, result))
+            if self._callers[call.id] == turn and asked[-1][1] == message:
+                strays = [r for of, known in results.items() if of not in callers for r in known]
+                if strays and call.id not in found:
+                    found[call.id] = min(strays, key=lambda stray: stray[0])
         return found
-
-    def _answered(self, call: str, version: int, turn: str) -> tuple[str, str] | None:
-        """Return the turn and message of the call that a result answers."""
-        calls = self.calls.get(call, [])
-        own = [c for c in calls if c[1] == turn]
-        before = [c for c in own if c[0] < version]
-        chosen = before[-1:] or own[:1] or calls[-1:]
-        return chosen[0][1:] if chosen else None
 
     def orphans(self) -> list[tuple[int, str, str]]:
         """Return version, turn and call of the results whose call isn't in the session."""
         return [
             (version, turn, call)
             for call, results in self.results.items()
-            for version, turn, _ in results
             if call not in self.calls
+            for turn, known in results.items()
+            for version, _ in known
         ]
 
     def turn_of(self, message: str) -> str | None:
         """Return the turn of a message, the user's or the assistant's."""
         return self._home.get(message)
+
+    def turn_of_event(self, event: Event) -> str:
+        """Return the turn that a record speaks of: its message's, else the one that it names."""
+        message, turn = getattr(event, "message", None), getattr(event, "turn", None)
+        return self._home.get(str(message)) or (self._names.resolve(turn) if turn else "")
 
     def _touch(self, turn: str) -> Facts:
         facts = self.turns[turn]
@@ -170,9 +193,12 @@ class Conversation:
     def _received(self, event: UserMessageReceived, version: int, turn: str) -> None:
         facts = self._touch(turn)
         if event.message not in facts.users:
-            facts.users[event.message] = Said(event.message, event.text, [version])
+            said = facts.users[event.message] = Said(event.message, event.text, [version])
+            if (withdrawn := self._withdrawn.get(event.message)) is not None:
+                said.retracted = True
+                said.versions.append(withdrawn)
             facts.said_at = version
-        self._home.setdefault(event.message, turn)
+        self._settle(event.message, turn)
 
     def _edited(self, event: UserMessageEdited, version: int, _: object) -> None:
         if (said := self._said(event.message)) is not None:
@@ -183,6 +209,8 @@ class Conversation:
         if (said := self._said(event.message)) is not None:
             said.retracted = True
             said.versions.append(version)
+        else:
+            self._withdrawn.setdefault(event.message, version)
 
     def _said(self, message: str) -> Said | None:
         turn = self._home.get(message)
@@ -195,22 +223,26 @@ class Conversation:
         facts.produced[event.message] = (version, event)
         if event.text.strip():
             facts.said_at = version
-        self._home.setdefault(event.message, turn)
+        self._settle(event.message, turn)
         for call in event.tool_calls:
-            self.calls.setdefault(call.id, []).append((version, turn, event.message))
-            self._touch_callers(call.id)
-        for delivery in self.deliveries.values():
-            if delivery.message == event.message and delivery.turn != turn:
-                self._move(delivery, turn)
+            if call.id in self._callers:
+                self._touch(self._callers[call.id])  # strays go to the last call of their id
+            self.calls.setdefault(call.id, {}).setdefault(turn, []).append((version, event.message))
+            self._callers[call.id] = turn
+
+    def _settle(self, message: str, turn: str) -> None:
+        """Remember where a message is; what was sent of it before goes there."""
+        home = self._home.setdefault(message, turn)
+        for delivery in self._naming.get(message, ()):
+            if delivery.turn != home:
+                self._move(delivery, home)
 
     def _result(self, event: ToolResultReceived, version: int, turn: str) -> None:
-        known = self.results.setdefault(event.tool_call, [])
-        known.append((version, turn, event))
-        self._touch_callers(event.tool_call)
-
-    def _touch_callers(self, call: str) -> None:
-        for _, turn, _ in self.calls.get(call, ()):
-            self._touch(turn)
+        call = event.tool_call
+        self.results.setdefault(call, {}).setdefault(turn, []).append((version, event))
+        caller = turn if turn in self.calls.get(call, ()) else self._callers.get(call)
+        if caller is not None:
+            self._touch(caller)
 
     def _recovered(self, event: RecoveryApplied, version: int, turn: str) -> None:
         self._touch(turn).recovered.append((version, event))
@@ -223,15 +255,21 @@ class Conversation:
         delivery = self.deliveries.get(event.delivery)
         if delivery is None:
             delivery = self._begin(Outgoing(event.delivery, version), turn)
+        unnamed = delivery.message is None
         delivery.evolve(event, version)
+        if unnamed and delivery.message is not None:
+            self._naming.setdefault(delivery.message, []).append(delivery)
         home = self._home.get(delivery.message) if delivery.message else None
+        if home is None and turn is not None and not self._facts(delivery).counts:
+            home = turn  # an outcome came first, or a part without a turn
         if home is not None and home != delivery.turn:
             self._move(delivery, home)
-        elif delivery.turn is not None:
-            facts = self._touch(delivery.turn)
-            facts.last = max(facts.last, version)
-            if delivery.kind != "notice":
-                facts.said_at = version
+            return
+        facts = self._facts(delivery)
+        facts.revision += 1
+        facts.last = max(facts.last, version)
+        if delivery.kind != "notice":
+            facts.said_at = version
 
     def _outcome(
         self,
@@ -243,47 +281,44 @@ class Conversation:
         if delivery is None:
             delivery = self._begin(Outgoing(event.delivery, version), None)
         delivery.evolve(event, version)
-        if delivery.turn is not None:
-            self._touch(delivery.turn)
+        self._touch(delivery.turn)
+
+    def _facts(self, delivery: Outgoing) -> Facts:
+        return self.turns[delivery.turn]
 
     def _begin(self, delivery: Outgoing, turn: str | None) -> Outgoing:
         """Enter a delivery; without a turn it is a closed turn of its own, named by it [1]."""
         self.deliveries[delivery.id] = delivery
         if turn is None:
-            turn = delivery.id
+            turn = f"delivery:{delivery.id}"
             while turn in self.turns:
                 turn += "+"
-            self.turns[turn] = Facts(turn, delivery.first, counts=False, last=delivery.first)
+            self._open(turn, delivery.first, counts=False)
         delivery.turn = turn
         self._touch(turn).deliveries[delivery.id] = delivery
         return delivery
 
     def _move(self, delivery: Outgoing, turn: str) -> None:
         """Put a delivery into the turn of its message, whatever turn it named [4]."""
-        if delivery.turn is not None:
-            self._touch(delivery.turn).deliveries.pop(delivery.id, None)
+        self._touch(delivery.turn).deliveries.pop(delivery.id, None)
         delivery.turn = turn
         facts = self._touch(turn)
         facts.deliveries[delivery.id] = delivery
-        facts.said_at = max(facts.said_at, *(take.first for take in delivery.takes), 0)
+        if delivery.kind != "notice":
+            facts.said_at = max(facts.said_at, delivery.said_at)
 
     def _compacted(self, event: TranscriptCompacted, version: int, _: object) -> None:
-        through = self._names.resolve(event.through_turn)
-        if through not in self.turns or not event.summary.strip():
-            return  # nothing is known to be summarised, so nothing is taken out
-        names = list(self.turns)
-        covered = names[: names.index(through) + 1]
-        closed = frozenset(name for name in covered if self.turns[name].closed)
-        self.compactions.append(Compaction(version, event.summary, closed, frozenset(covered)))
+        through = self.turns.get(self._names.resolve(event.through_turn))
+        if through is not None and event.summary.strip():  # else nothing is known to be summarised
+            self.compactions.append(Compaction(version, event.summary, through.order))
 
     def _rewound(self, event: TranscriptRewound, *_: object) -> None:
-        to_turn = self._names.resolve(event.to_turn)
-        if to_turn not in self.turns:
+        to_turn = self.turns.get(self._names.resolve(event.to_turn))
+        if to_turn is None:
             return
-        names = list(self.turns)
-        self.hidden.update(names[names.index(to_turn) :])
+        self.hidden.update(islice(self.turns, to_turn.order, None))
         for compaction in self.compactions:
-            compaction.void = compaction.void or to_turn in self._swallowed(compaction)
+            compaction.void = compaction.void or compaction.stands_for(to_turn)
 
     def _erased(self, event: ContentErased, *_: object) -> None:
         target = event.target
@@ -293,16 +328,20 @@ class Conversation:
         for name in turns:
             if name in self.turns:
                 erase_turn(self._touch(name), self.results)
-        home = self._home.get(str(target.get("message")))
-        if home is not None:
-            last = next(name for name in reversed(self.turns) if self.turns[name].counts)
-            lines = self._view(home, last=home == last).lines
-            erase_message(self._touch(home), str(target["message"]), lines)
-            turns.append(home)
+        if message := target.get("message"):
+            sent = self._naming.get(str(message), ())
+            homes = dict.fromkeys(delivery.turn for delivery in sent)
+            if home := self._home.get(str(message)):
+                homes[home] = None
+            last = next((name for name in reversed(self.turns) if self.turns[name].counts), None)
+            for name in homes:
+                lines = self._view(name, last=name == last).lines
+                erase_message(self._touch(name), str(message), lines)
+            turns.extend(homes)
         for facts in self.turns.values():
             facts.revision += 1  # a result may stand in another turn than its own
         for compaction in self.compactions:
-            if not compaction.covered.isdisjoint(turns):
+            if any(self.turns[n].order <= compaction.through for n in turns if n in self.turns):
                 compaction.summary = ERASED
 
 

@@ -16,7 +16,9 @@ from onrecord.transcript.events import AssistantMessageProduced, ToolCall, ToolR
 ERASED = "[erased]"
 
 
-def erase_turn(facts: Facts, results: dict[str, list[tuple[int, str, ToolResultReceived]]]) -> None:
+def erase_turn(
+    facts: Facts, results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]]
+) -> None:
     """Erase all texts of a turn, its tools' results among them."""
     for said in facts.users.values():
         said.text = ERASED
@@ -28,10 +30,8 @@ def erase_turn(facts: Facts, results: dict[str, list[tuple[int, str, ToolResultR
         version, final = facts.final
         facts.final = (version, replace(final, text=_put(final.text)))
     for known in results.values():
-        known[:] = [
-            (v, turn, replace(e, text=_put(e.text) or "") if turn == facts.name else e)
-            for v, turn, e in known
-        ]
+        if own := known.get(facts.name):
+            own[:] = [(v, replace(e, text=_put(e.text) or "")) for v, e in own]
 
 
 def erase_message(facts: Facts, message: str, lines: list[Line]) -> None:

@@ -69,7 +69,7 @@ def findings_of(session: str, conversation: Conversation) -> list[Finding]:
         add("orphan-tool-result", turn, [version], f"no call {call!r} is in the session")
     for recorded in conversation.conflicts:
         detail = f"a {recorded.type} contradicts the record {recorded.event.conflicts_with}"
-        turn = getattr(recorded.event, "turn", None) or ""
+        turn = conversation.turn_of_event(recorded.event)
         add("conflicting-record", turn, [recorded.version], detail)
     found.sort(key=lambda finding: (finding.versions, finding.code))
     return found
@@ -99,11 +99,7 @@ def _of_delivery(line: Line, *, closed: bool, over: bool) -> Iterator[_Found]:
         yield "partly-delivered", line.versions, "the user got a beginning of this text"
     if over and line.status == "in_doubt":
         yield "delivery-in-doubt", line.versions, "nobody knows whether the user got this text"
-    if (
-        line.shown.strip()
-        and line.produced_text.strip()
-        and not begins(line.produced_text, line.shown)
-    ):
+    if _differs(line):
         yield "delivered-differs", line.versions, "the user read another text than was produced"
     texts = [t.taken_text for t in line.takes if not t.edit and same(t.taken_text, t.text)]
     for text in {text.strip() for text in texts if text.strip()}:
@@ -121,6 +117,14 @@ def _of_final(shown: TurnView) -> Iterator[_Found]:
         return
     calls = max((i for i, line in enumerate(shown.lines) if line.calls), default=-1)
     seen = [line for line in shown.lines[calls + 1 :] if line.shown.strip()]
-    if seen and not any(akin(line.shown, text) for line in seen):
+    if not seen or any(akin(line.shown, text) for line in seen):
+        return
+    if not _differs(seen[-1]):  # which is found already
         versions = {*seen[-1].versions, final[0]}
         yield "delivered-differs", versions, "the user read another text than the final one"
+
+
+def _differs(line: Line) -> bool:
+    """Tell whether the user saw another text than the produced one or a beginning of it."""
+    produced = line.produced_text
+    return bool(line.shown.strip() and produced.strip()) and not begins(produced, line.shown)

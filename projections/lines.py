@@ -32,10 +32,14 @@ class Said:
 
 @dataclass(slots=True)
 class Facts:
-    """What was recorded for a turn, in log order. Numbers are versions in the session."""
+    """What was recorded for a turn, in log order. Numbers are versions in the session.
+
+    `order`: how many turns began before it. `counts`: it isn't a delivery's own [1].
+    """
 
     name: str
     begun: int
+    order: int
     counts: bool = True
     users: dict[str, Said] = field(default_factory=dict)
     produced: dict[str, tuple[int, AssistantMessageProduced]] = field(default_factory=dict)
@@ -53,7 +57,7 @@ class Facts:
     @property
     def closed_at(self) -> int | None:
         """Return the version from which on it is closed, None while it is open."""
-        return self.final[0] if self.final else None if self.counts else self.begun
+        return self.begun if not self.counts else self.final[0] if self.final else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,20 @@ class Place:
 
 
 @dataclass(slots=True)
+class Group:
+    """Takes whose texts begin with one another. `core`: the longest without blank space around."""
+
+    takes: list[Take]
+    longest: str
+    core: str
+
+
+@dataclass(slots=True)
 class Line:
-    """A row in the making. `also`: what else was seen of the row before it."""
+    """A row in the making. `also`: what else was seen of the row before it.
+
+    `core`: the produced text without blank space around it.
+    """
 
     anchor: int
     origin: str
@@ -74,9 +90,10 @@ class Line:
     message: str = ""
     calls: tuple[ToolCall, ...] = ()
     produced: AssistantMessageProduced | None = None
+    core: str = ""
     deliveries: list[Outgoing] = field(default_factory=list)
     takes: list[Take] = field(default_factory=list)
-    others: list[list[Take]] = field(default_factory=list)
+    others: list[Group] = field(default_factory=list)
     shown: str = ""
     status: str = ""
     whole: bool = False
@@ -112,8 +129,9 @@ def lines_of(facts: Facts, place: Place) -> list[Line]:
     lines = _spread(lines)
     _add_recovered(lines, facts)
     _add_final(lines, facts)
+    last = next((line for line in reversed(lines) if line.text.strip()), None)
     for line in lines:
-        line.status = _status(line, lines, facts, place)
+        line.status = _status(line, facts, place, last=line is last)
     return lines
 
 
@@ -122,6 +140,7 @@ def _assign(facts: Facts) -> list[Line]:
     lines: dict[str, Line] = {}
     for message, (version, event) in facts.produced.items():
         line = Line(version, "produced", message=message, calls=_calls(event), produced=event)
+        line.core = event.text.strip()
         line.versions.add(version)
         lines[f"m:{message}"] = line
     answers = [d for d in facts.deliveries.values() if d.kind != "notice" and d.takes]
@@ -131,14 +150,44 @@ def _assign(facts: Facts) -> list[Line]:
                 f"m:{delivery.message}", Line(delivery.first, "", message=delivery.message)
             )
             _give(line, delivery)
-    for delivery in answers:
-        if not delivery.message:
-            found = _matching(list(lines.values()), delivery)
-            if found is None and any(t.visible.strip() for t in delivery.takes):
-                found = lines.setdefault(f"d:{delivery.id}", Line(delivery.first, ""))
-            if found is not None:
-                _give(found, delivery)
+    unnamed = [delivery for delivery in answers if not delivery.message]
+    if unnamed:
+        _match(lines, unnamed)
     return [line for line in lines.values() if _makes_row(line)]
+
+
+def _match(lines: dict[str, Line], unnamed: list[Outgoing]) -> None:
+    """Find the rows of the deliveries that name no message, by their text [4]."""
+    written = [line for line in lines.values() if line.core]
+    seen: dict[str, Line] = {}
+    for line in lines.values():
+        for delivery in line.deliveries:
+            _note(seen, line, delivery)
+    for delivery in unnamed:
+        texts = [t for take in delivery.takes if (t := (take.visible or take.text).strip())]
+        fits = [line for line in written for text in texts if _fits(line.core, text)]
+        if fits:
+            found = next((line for line in fits if not line.deliveries), fits[-1])
+        else:
+            visible = [text for take in delivery.takes if (text := take.visible.strip())]
+            known = (seen[text] for text in visible or texts if text in seen)
+            earlier = [line for line in known if line.anchor < delivery.first]
+            if earlier:
+                found = min(earlier, key=lambda line: line.anchor)
+            elif visible:
+                found = lines[f"d:{delivery.id}"] = Line(delivery.first, "")
+            else:
+                continue
+        _give(found, delivery)
+        _note(seen, found, delivery)
+
+
+def _note(seen: dict[str, Line], line: Line, delivery: Outgoing) -> None:
+    """Remember for each text that was visible the earliest row that was delivered with it."""
+    for take in delivery.takes:
+        text = take.visible.strip()
+        if text and (text not in seen or line.anchor < seen[text].anchor):
+            seen[text] = line
 
 
 def _calls(event: AssistantMessageProduced) -> tuple[ToolCall, ...]:
@@ -149,31 +198,6 @@ def _give(line: Line, delivery: Outgoing) -> None:
     line.deliveries.append(delivery)
     line.anchor = min(line.anchor, delivery.first)
     line.versions.update(delivery.versions)
-
-
-def _matching(lines: list[Line], delivery: Outgoing) -> Line | None:
-    """Find the row of a delivery that names no message."""
-    texts = [text for take in delivery.takes if (text := take.visible or take.text).strip()]
-    fits = [
-        line
-        for line in lines
-        if line.produced_text.strip() and any(akin(line.produced_text, text) for text in texts)
-    ]
-    if fits:
-        return next((line for line in fits if not line.deliveries), fits[-1])
-    return next(
-        (
-            line
-            for line in lines
-            if any(
-                same(other.visible, text)
-                for other_delivery in line.deliveries
-                for other in other_delivery.takes
-                for text in texts
-            )
-        ),
-        None,
-    )
 
 
 def _makes_row(line: Line) -> bool:
@@ -188,34 +212,35 @@ def _makes_row(line: Line) -> bool:
 
 def _show(line: Line, facts: Facts, place: Place) -> None:
     """Choose the text: what the user saw wins [5]."""
-    groups: list[list[Take]] = []
-    for delivery in line.deliveries:
-        for take in delivery.takes:
-            if take.visible.strip():
-                _join(groups, take)
-    produced = line.produced_text
-    main = next((g for g in groups if produced.strip() and akin(produced, _longest(g))), None)
+    groups: list[Group] = []
+    takes = [take for delivery in line.deliveries for take in delivery.takes]
+    for take in sorted(takes, key=lambda take: take.first):
+        text = take.visible
+        if core := text.strip():
+            _join(groups, take, text, core)
+    main = next((g for g in groups if line.core and _fits(line.core, g.core)), None)
     if main is None and groups:
         main = groups[0]
     line.others = [group for group in groups if group is not main]
-    line.takes = main or []
-    line.shown = line.text = _longest(line.takes)
+    line.takes = main.takes if main else []
+    line.shown = line.text = main.longest if main else ""
     open_last = place.last and not facts.closed
-    if not line.shown or (open_last and begins(produced, line.shown)):
-        line.text = produced
+    if not line.shown or (open_last and begins(line.produced_text, line.shown)):
+        line.text = line.produced_text
 
 
-def _join(groups: list[list[Take]], take: Take) -> None:
+def _join(groups: list[Group], take: Take, text: str, core: str) -> None:
     for group in groups:
-        if akin(_longest(group), take.visible):
-            group.append(take)
+        if _fits(group.core, core):
+            group.takes.append(take)
+            if len(core) > len(group.core):
+                group.longest, group.core = text, core
             return
-    groups.append([take])
+    groups.append(Group([take], text, core))
 
 
-def _longest(takes: list[Take]) -> str:
-    """Return the longest visible text, the first of several."""
-    return max((take.visible for take in takes), key=lambda text: len(text.strip()), default="")
+def _fits(a: str, b: str) -> bool:
+    return a.startswith(b) or b.startswith(a)
 
 
 def _spread(lines: list[Line]) -> list[Line]:
@@ -224,10 +249,12 @@ def _spread(lines: list[Line]) -> list[Line]:
     for line in sorted(lines, key=lambda line: line.anchor):
         out.append(line)
         for group in line.others:
-            other = Line(min(t.first for t in group), "delivered", _longest(group), line.message)
-            other.takes, other.shown, other.also = group, other.text, True
+            takes = group.takes
+            first = min(take.first for take in takes)
+            other = Line(first, "delivered", group.longest, line.message)
+            other.takes, other.shown, other.also = takes, other.text, True
             other.deliveries = line.deliveries
-            other.versions = {v for take in group for v in take.versions}
+            other.versions = {v for take in takes for v in take.versions}
             line.versions -= other.versions
             out.append(other)
     return out
@@ -268,7 +295,7 @@ def _add_final(lines: list[Line], facts: Facts) -> None:
         lines.append(Line(version, "final", text, versions={version}))
 
 
-def _status(line: Line, lines: list[Line], facts: Facts, place: Place) -> str:
+def _status(line: Line, facts: Facts, place: Place, *, last: bool) -> str:
     """Say what the user has seen of a row [5]."""
     if not line.text.strip():
         return ""
@@ -279,12 +306,12 @@ def _status(line: Line, lines: list[Line], facts: Facts, place: Place) -> str:
         return "undelivered"
     taken = any(take.taken_text.rstrip() and begins(take.taken_text, shown) for take in line.takes)
     line.whole = _proper(shown, line.produced_text)
-    if line is [other for other in lines if other.text.strip()][-1] and facts.final:
+    if last and facts.final:
         line.whole = line.whole or _proper(shown, facts.final[1].text or "")
     if not taken:
         return "in_doubt"
     completed = facts.final is not None and facts.final[1].outcome == "completed"
-    stopped = not completed and facts.counts and (facts.closed or not place.last)
+    stopped = not completed and (facts.closed or not place.last)
     unconfirmed = line.produced is None or line.origin == "delivered"
     if line.whole or (unconfirmed and stopped and not any(take.confirmed for take in line.takes)):
         return "partial"

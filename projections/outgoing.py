@@ -25,12 +25,17 @@ DeliveryEvent = (
 
 @dataclass(slots=True)
 class Take:
-    """One attempt's text. Offsets are the event's own; `shift` maps them after a revision."""
+    """One attempt's text. Offsets are the event's own; `shift` maps them after a revision. `edit`:
+    it was sent as one; `goes_on`: so it was, or it keeps the beginning of what was sent before.
+
+    The text is kept in the parts that it came in and joined when somebody reads it, so that a
+    stream of many chunks costs what its text is long.
+    """
 
     attempt: int
-    text: str
     first: int
     edit: bool = False
+    goes_on: bool = False
     taken: int = 0
     refused: list[tuple[int, int]] = field(default_factory=list)
     confirmed: bool = False
@@ -38,6 +43,24 @@ class Take:
     settled: int = 0
     superseded: bool = False
     versions: list[int] = field(default_factory=list)
+    size: int = 0
+    _parts: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What was attempted, whole."""
+        if len(self._parts) > 1:
+            self._parts = ["".join(self._parts)]
+        return self._parts[0] if self._parts else ""
+
+    def put(self, text: str) -> None:
+        """Let the whole text be `text`."""
+        self._parts, self.size = [text], len(text)
+
+    def add(self, text: str) -> None:
+        """Let the text go on with `text`."""
+        self._parts.append(text)
+        self.size += len(text)
 
     @property
     def visible(self) -> str:
@@ -46,10 +69,12 @@ class Take:
             return ""
         if not self.refused:
             return self.text
-        hidden = [(max(lo, self.taken), hi) for lo, hi in self.refused]
-        return "".join(
-            c for i, c in enumerate(self.text) if not any(lo <= i < hi for lo, hi in hidden)
-        )
+        text, at, kept = self.text, 0, ""
+        for lo, hi in sorted((max(lo, self.taken), hi) for lo, hi in self.refused):
+            if lo < hi:
+                kept += text[at:lo]
+                at = max(at, hi)
+        return kept + text[at:]
 
     @property
     def taken_text(self) -> str:
@@ -60,19 +85,28 @@ class Take:
         """Return where an event's offset stands in `text`."""
         return max(offset + self.shift, self.settled)
 
+    def is_refused(self, start: int, end: int) -> bool:
+        """Tell whether something between two places was refused."""
+        return any(lo < end and start < hi for lo, hi in self.refused)
+
 
 @dataclass(slots=True)
 class Outgoing:
-    """One delivery. `message` as first named; `first`: the version of its first event."""
+    """One delivery. `message` as first named; `first`: the version of its first attempt, or of its
+    first event while nothing was attempted; `said_at`: of its last attempt.
+    """
 
     id: str
     first: int
     kind: str = "answer"
-    turn: str | None = None
+    turn: str = ""
     message: str | None = None
     takes: list[Take] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     deleted: bool = False
+    said_at: int = 0
+    _newest: dict[int, Take] = field(default_factory=dict)
+    _highest: int = 0
 
     def evolve(self, event: DeliveryEvent, version: int) -> None:
         """Take an event of this delivery in, in log order."""
@@ -80,75 +114,85 @@ class Outgoing:
         if isinstance(event, DeliveryAttempted):
             self._attempt(event, version)
             return
-        take = self._take(event.attempt, exact=True)
+        attempt = self._highest if event.attempt is None else event.attempt
+        take = self._newest.get(attempt)
         if take is None:
-            if isinstance(event, DeliveryRevised) and event.text.strip():
-                take = Take(event.attempt or 1, "", version)
-                self.takes.append(take)
-            else:
+            if not isinstance(event, DeliveryRevised) or not event.text.strip():
                 return
+            take = self._enter(Take(event.attempt or 1, version))
         take.versions.append(version)
         if isinstance(event, StreamChunkDelivered):
-            take.taken = max(take.taken, min(take.place(event.through), len(take.text)))
+            take.taken = max(take.taken, min(take.place(event.through), take.size))
         elif isinstance(event, DeliveryConfirmed):
-            take.taken = max(take.taken, len(take.text))
+            take.taken = max(take.taken, take.size)
             take.confirmed = True
         elif isinstance(event, DeliveryFailed):
             if event.definite:
-                take.refused.append((take.place(event.offset), len(take.text)))
+                take.refused.append((take.place(event.offset), take.size))
         else:
             self._revise(take, event.text)
 
     def erase(self, put: str) -> None:
         """Put `put` in the place of all text so far; what is taken or in doubt stays so."""
         for take in self.takes:
-            if take.text and not take.superseded:
-                whole = take.taken >= len(take.text)
-                take.shift += len(put) - len(take.text)
-                take.text, take.settled, take.refused = put, len(put), []
+            if take.size and not take.superseded:
+                whole = take.taken >= take.size
+                take.shift += len(put) - take.size
+                take.put(put)
+                take.settled, take.refused = len(put), []
                 take.taken = len(put) if whole else 0
 
     def _attempt(self, event: DeliveryAttempted, version: int) -> None:
         if not self.takes:
-            self.kind = event.kind
+            self.kind, self.first = event.kind, version
         self.message = self.message or event.message
-        take = self._take(event.attempt, exact=True)
+        self.said_at = version
+        take = self._newest.get(event.attempt)
         start = event.offset if take is None else take.place(event.offset)
         end = start + len(event.text)
-        if take is not None and start == len(take.text):
-            take.text += event.text
+        if take is not None and start == take.size:
+            take.add(event.text)
         elif (
             take is not None
             and take.text[start:end] == event.text
-            and not any(lo < end and start < hi for lo, hi in take.refused)
+            and not take.is_refused(start, end)
         ):
             pass
         else:
-            earlier = take or self._take(event.attempt - 1) or Take(0, "", version)
-            text = earlier.text[: earlier.place(event.offset)] + event.text
-            take = Take(event.attempt, text, version, edit=event.op in ("edit", "draft"))
-            take.shift = len(text) - len(event.text) - event.offset
-            self.takes.append(take)
+            earlier = take or self._before(event.attempt)
+            kept = earlier.text[: earlier.place(event.offset)] if earlier else ""
+            edit = event.op in ("edit", "draft")
+            take = self._enter(Take(event.attempt, version, edit, edit or bool(kept)))
+            take.put(kept + event.text)
+            take.shift = len(kept) - event.offset
         take.versions.append(version)
 
-    def _take(self, attempt: int | None, *, exact: bool = False) -> Take | None:
-        """Return the newest take of `attempt` (None: the latest), or of the nearest before it."""
-        if not self.takes:
-            return None
-        if attempt is None:
-            return max(self.takes, key=lambda take: (take.attempt, take.first))
-        same = [t for t in self.takes if (t.attempt == attempt if exact else t.attempt <= attempt)]
-        return max(same, key=lambda take: (take.attempt, take.first), default=None)
+    def _enter(self, take: Take) -> Take:
+        self.takes.append(take)
+        self._newest[take.attempt] = take
+        self._highest = max(self._highest, take.attempt)
+        return take
+
+    def _before(self, attempt: int) -> Take | None:
+        """Return the newest take of the nearest attempt before `attempt`."""
+        if attempt > self._highest:
+            return self._newest.get(self._highest)
+        return self._newest.get(max((n for n in self._newest if n < attempt), default=0))
 
     def _revise(self, take: Take, text: str) -> None:
         if not text.strip():
-            self.deleted = True
-            take.taken = len(take.text)
+            self.deleted = True  # so it was there, but for what was refused
+            refused = (lo for lo, hi in take.refused if hi > take.taken)
+            take.taken = max(take.taken, min(refused, default=take.size))
             return
         for other in self.takes:
-            other.superseded = other.superseded or (
-                other is not take and other.attempt <= take.attempt
-            )
-        take.shift += len(text) - len(take.text)
-        take.text, take.taken, take.settled = text, len(text), len(text)
+            if other is take or other.attempt > take.attempt:
+                continue
+            # What goes on with a message changes it. A second message that is revised says nothing
+            # of a first one that nobody knows to have arrived.
+            if take.goes_on or other.attempt == take.attempt or other.taken:
+                other.superseded = True
+        take.shift += len(text) - take.size
+        take.put(text)
+        take.taken, take.settled = len(text), len(text)
         take.superseded, take.refused = False, []

@@ -8,7 +8,8 @@ fold that made the rows: what must stand comes from the events (`onrecord.projec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from onrecord.projections.promised import Promised, Reading, read
 from onrecord.projections.rows import Row
@@ -62,43 +63,61 @@ def check_reading(
     """Check rows against a reading that was made before."""
     out = set[str]() if full else reading.out()
     promised = [text for text in reading.texts() if text.turn not in out]
-    spoken: dict[str, list[str]] = {}
+    spoken: dict[str, _Spoken] = defaultdict(_Spoken)
     for row in rows:
         if row.role == "assistant" and row.origin != "synthetic":
-            spoken.setdefault(row.turn, []).append(row.text)
-    missing = [t for t in promised if not _stands(t.text, spoken.get(t.turn, ()))]
+            spoken[row.turn].add(row.text)
+    missing = [t for t in promised if not spoken[t.turn].holds(t.text)]
     if missing:
         raise DeliveredNotProjected(session, (missing[0], "isn't in its turn"), rows, missing)
     for text in promised:
-        if _twice(text, promised, reading, spoken[text.turn]):
+        if spoken[text.turn].count(text.text) > 1 and _twice(text, promised, reading, spoken):
             raise DeliveredNotProjected(session, (text, "stands twice in its turn"), rows, ())
     if (late := _out_of_order(promised, reading, spoken)) is not None:
         raise DeliveredNotProjected(session, (late, "stands before an earlier one"), rows, ())
 
 
+class _Spoken:
+    """The assistant's texts of a turn, without blank space around them."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.known: Counter[str] = Counter()
+
+    def add(self, text: str) -> None:
+        self.lines.append(text.strip())
+        self.known[text.strip()] += 1
+
+    def holds(self, text: str) -> bool:
+        wanted = text.strip()
+        return wanted in self.known or any(wanted in line for line in self.lines)
+
+    def count(self, text: str) -> int:
+        return self.known[text.strip()]
+
+    def places(self, text: str) -> list[int]:
+        wanted = text.strip()
+        return [i for i, line in enumerate(self.lines) if wanted in line]
+
+
 def check_texts(session: str, reading: Reading, texts: Sequence[str]) -> None:
     """Check the assistant's texts of a provider's request, where turns are no longer told apart."""
     out = reading.out()
-    missing = [t for t in reading.texts() if t.turn not in out and not _stands(t.text, texts)]
+    spoken = _Spoken()
+    for line in texts:
+        spoken.add(line)
+    missing = [t for t in reading.texts() if t.turn not in out and not spoken.holds(t.text)]
     if missing:
         raise DeliveredNotProjected(session, (missing[0], "isn't in the request"), (), missing)
 
 
-def _stands(text: str, spoken: Iterable[str]) -> bool:
-    wanted = text.strip()
-    return any(wanted in line for line in spoken)
-
-
 def _twice(
-    text: Promised, promised: Sequence[Promised], reading: Reading, spoken: Sequence[str]
+    text: Promised, promised: Sequence[Promised], reading: Reading, spoken: Mapping[str, _Spoken]
 ) -> bool:
     """Tell whether more rows read so than were produced or delivered."""
     wanted = text.text.strip()
-    standing = sum(line.strip() == wanted for line in spoken)
-    if standing < 2:
-        return False
     sources = {
-        message
+        ("message", message)
         for message, (turn, words) in reading.produced.items()
         if turn == text.turn and _akin(words.strip(), wanted)
     }
@@ -106,10 +125,10 @@ def _twice(
     for other in promised:
         if other.turn == text.turn and other.text.strip() == wanted:
             if other.message is not None:
-                sources.add(other.message)
+                sources.add(("message", other.message))
             elif apart:
-                sources.add(other.delivery)
-    return standing > len(sources)
+                sources.add(("delivery", other.delivery))
+    return spoken[text.turn].count(wanted) > len(sources)
 
 
 def _akin(a: str, b: str) -> bool:
@@ -117,22 +136,29 @@ def _akin(a: str, b: str) -> bool:
 
 
 def _out_of_order(
-    promised: Sequence[Promised], reading: Reading, spoken: dict[str, list[str]]
+    promised: Sequence[Promised], reading: Reading, spoken: Mapping[str, _Spoken]
 ) -> Promised | None:
     """Return a text that stands before one of a delivery that began earlier.
 
-    Only between deliveries of one turn whose place is the attempt's, not that of a message that
-    was produced or of words that were delivered before; and only where it is plain which row is
-    whose.
+    Only between deliveries of one turn whose place is the attempt's, not that of a message that was
+    produced, nor of a row that they share; and only where it is plain which row is whose.
     """
+    known: dict[tuple[str, str, str], str] = {}
+    sharing: set[str] = set()
+    for text in promised:
+        for kind, key in (("text", text.text.strip()), ("message", text.message)):
+            if key is None:
+                continue
+            other = known.setdefault((text.turn, kind, key), text.delivery)
+            if other != text.delivery:
+                sharing |= {other, text.delivery}
     last: dict[str, tuple[str, int]] = {}
-    known: dict[tuple[str, str], str] = {}
+    produced = {turn for turn, _ in reading.produced.values()}
     for text in sorted(promised, key=lambda text: (text.began, text.first)):
-        wanted = text.text.strip()
-        keys = [(text.turn, wanted)] + ([(text.turn, text.message)] if text.message else [])
-        repeats = any(known.setdefault(key, text.delivery) != text.delivery for key in keys)
-        rows = [i for i, line in enumerate(spoken[text.turn]) if wanted in line]
-        if len(rows) != 1 or repeats or _is_produced(text, reading):
+        if text.erased or text.delivery in sharing or _is_produced(text, reading, produced):
+            continue
+        rows = spoken[text.turn].places(text.text)
+        if len(rows) != 1:
             continue
         before = last.get(text.turn)
         if before is not None and before[0] != text.delivery and rows[0] < before[1]:
@@ -141,10 +167,9 @@ def _out_of_order(
     return None
 
 
-def _is_produced(text: Promised, reading: Reading) -> bool:
-    if text.message is not None:
-        return text.message in reading.produced
-    return any(turn == text.turn for turn, _ in reading.produced.values())
+def _is_produced(text: Promised, reading: Reading, turns: set[str]) -> bool:
+    """Tell whether a text may be of a produced message; `turns`: where something was produced."""
+    return text.turn in turns if text.message is None else text.message in reading.produced
 
 
 def _mark(rows: Sequence[Row], missing: Sequence[Promised]) -> list[Row]:

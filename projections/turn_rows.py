@@ -94,7 +94,7 @@ def _user(said: Said, facts: Facts) -> Row:
         origin="synthetic" if said.retracted else "",
         turn=facts.name,
         message=said.message,
-        versions=tuple(said.versions),
+        versions=tuple(sorted(said.versions)),
     )
 
 

@@ -44,14 +44,17 @@ class TurnNames:
         if isinstance(event, TranscriptRewound):
             self._rewind(self.resolve(event.to_turn))
             return None
-        if isinstance(event, DeliveryAttempted) and event.message in self._turn_of:
+        if (
+            isinstance(event, DeliveryAttempted | AssistantMessageProduced)
+            and event.message in self._turn_of
+        ):
             return self._turn_of[event.message]
         turn = getattr(event, "turn", None)
         if not turn:
             return None
         name = self._begin(self.resolve(turn))
         if isinstance(event, AssistantMessageProduced):
-            return self._turn_of.setdefault(event.message, name)
+            self._turn_of[event.message] = name
         if isinstance(event, TurnFinalized):
             self._done.add(name)
         return name

@@ -121,6 +121,11 @@ def test_the_error_says_what_is_missing_and_marks_it() -> None:
     ]
 
 
+def shorten(group: lines_module.Group) -> None:
+    group.longest = min((take.visible for take in group.takes), key=len)
+    group.core = group.longest.strip()
+
+
 # Faults such as a change of the fold could bring in, each alone.
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "only what was confirmed is visible": lambda m: m.setattr(
@@ -133,7 +138,12 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         Take, "visible", property(lambda take: "" if take.refused else take.text)
     ),
     "the shortest text counts": lambda m: m.setattr(
-        lines_module, "_longest", lambda takes: min((t.visible for t in takes), key=len, default="")
+        lines_module,
+        "_join",
+        lambda groups, take, text, core, real=lines_module._join: (
+            real(groups, take, text, core),
+            [shorten(group) for group in groups],
+        ),
     ),
     "the produced text wins": lambda m: m.setattr(
         lines_module, "begins", lambda whole, start: True
@@ -141,13 +151,17 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "all texts of a row are one": lambda m: m.setattr(
         lines_module,
         "_join",
-        lambda groups, take: groups[0].append(take) if groups else groups.append([take]),
+        lambda groups, take, text, core: (
+            groups[0].takes.append(take)
+            if groups
+            else groups.append(lines_module.Group([take], text, core))
+        ),
     ),
     "what else was seen is dropped": lambda m: m.setattr(
         lines_module, "_spread", lambda lines: sorted(lines, key=lambda line: line.anchor)
     ),
     "a delivery without a message makes no row": lambda m: m.setattr(
-        lines_module, "_matching", lambda lines, delivery: lines_module.Line(0, "")
+        lines_module, "_match", lambda lines, unnamed: None
     ),
     "a blank message erases what was streamed": lambda m: m.setattr(
         lines_module, "_makes_row", lambda line: bool(line.calls or line.produced_text.strip())
