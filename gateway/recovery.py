@@ -182,15 +182,10 @@ class Settle(_Delivery):
         """Decide that the platform never took it; it may then be sent."""
         return self._decide(
             DeliveryFailed(
-                id=_decision(self, self.doubt, "refused"),
-                delivery=self.delivery,
-                offset=len(self.taken),
-                reason="the platform doesn't have it",
-                evidence=evidence,
-                attempt=self.doubt,
-                writer=WRITER,
-                at=datetime.now(UTC),
-            )
+                id=_decision(self, self.doubt, "refused"), delivery=self.delivery,
+                offset=len(self.taken), reason="the platform doesn't have it", evidence=evidence,
+                attempt=self.doubt, writer=WRITER, at=datetime.now(UTC),
+            )  # fmt: skip
         )
 
     def leave(self, reason: str = "the sender died before it knew") -> Recorded:
