@@ -180,13 +180,12 @@ class Settle(_Delivery):
 
     def refute(self, evidence: str = "lookup") -> Recorded:
         """Decide that the platform never took it; it may then be sent."""
-        return self._decide(
-            DeliveryFailed(
-                id=_decision(self, self.doubt, "refused"), delivery=self.delivery,
-                offset=len(self.taken), reason="the platform doesn't have it", evidence=evidence,
-                attempt=self.doubt, writer=WRITER, at=datetime.now(UTC),
-            )  # fmt: skip
-        )
+        event = DeliveryFailed(
+            id=_decision(self, self.doubt, "refused"), delivery=self.delivery,
+            offset=len(self.taken), reason="the platform doesn't have it", evidence=evidence,
+            attempt=self.doubt, writer=WRITER, at=datetime.now(UTC),
+        )  # fmt: skip
+        return self._decide(event)
 
     def leave(self, reason: str = "the sender died before it knew") -> Recorded:
         """Decide to leave it in doubt, on record and said so."""
