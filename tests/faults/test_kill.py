@@ -27,7 +27,11 @@ KILLED_IN_RECOVERY = (
     Case("tool", ("answer-durable", "recovery-sending")),
 )
 
-pytestmark = [pytest.mark.faults, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="follows its children by pidfd and /proc"),
+]
 
 verdicts: list[Verdict] = []
 
