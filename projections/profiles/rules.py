@@ -221,7 +221,7 @@ def _blocks(rendered: Mapping[str, Any]) -> list[_Message]:
 def _gemini(rendered: Mapping[str, Any]) -> list[_Message]:
     messages: list[_Message] = []
     for content in rendered["contents"]:
-        message = _Message({"model": "assistant"}.get(content["role"], content["role"]))
+        message = _Message("assistant" if content["role"] == "model" else content["role"])
         for part in content["parts"]:
             if "functionCall" in part:
                 call = part["functionCall"]

@@ -24,7 +24,7 @@ SCRIPT = {
 
 
 def _block(readme: str, language: str, number: int = 0) -> str:
-    return re.findall(rf"```{language}\n(.*?)```", readme, re.DOTALL)[number]
+    return str(re.findall(rf"```{language}\n(.*?)```", readme, re.DOTALL)[number])
 
 
 def test_the_chat_loop_takes_about_fifteen_lines(root: Path) -> None:

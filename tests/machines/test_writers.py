@@ -96,5 +96,5 @@ class Writers(RuleBasedStateMachine):
 
 TestWriters = Writers.TestCase
 TestWriters.settings = settings(
-    max_examples=settings.default.max_examples // 4, deadline=None, stateful_step_count=25
+    max_examples=settings().max_examples // 4, deadline=None, stateful_step_count=25
 )
