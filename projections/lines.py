@@ -93,7 +93,7 @@ class Line:
     core: str = ""
     deliveries: list[Outgoing] = field(default_factory=list)
     takes: list[Take] = field(default_factory=list)
-    others: list[Group] = field(default_factory=list)
+    others: tuple[Group, ...] = ()
     shown: str = ""
     status: str = ""
     whole: bool = False
@@ -221,7 +221,7 @@ def _show(line: Line, facts: Facts, place: Place) -> None:
     main = next((g for g in groups if line.core and _fits(line.core, g.core)), None)
     if main is None and groups:
         main = groups[0]
-    line.others = [group for group in groups if group is not main]
+    line.others = tuple(group for group in groups if group is not main)
     line.takes = main.takes if main else []
     line.shown = line.text = main.longest if main else ""
     open_last = place.last and not facts.closed

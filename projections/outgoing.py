@@ -37,7 +37,7 @@ class Take:
     edit: bool = False
     goes_on: bool = False
     taken: int = 0
-    refused: list[tuple[int, int]] = field(default_factory=list)
+    refused: tuple[tuple[int, int], ...] = ()
     confirmed: bool = False
     shift: int = 0
     settled: int = 0
@@ -105,7 +105,6 @@ class Outgoing:
     versions: list[int] = field(default_factory=list)
     deleted: bool = False
     said_at: int = 0
-    _newest: dict[int, Take] = field(default_factory=dict)
     _highest: int = 0
 
     def evolve(self, event: DeliveryEvent, version: int) -> None:
@@ -115,7 +114,7 @@ class Outgoing:
             self._attempt(event, version)
             return
         attempt = self._highest if event.attempt is None else event.attempt
-        take = self._newest.get(attempt)
+        take = self._newest(attempt)
         if take is None:
             if not isinstance(event, DeliveryRevised) or not event.text.strip():
                 return
@@ -128,7 +127,7 @@ class Outgoing:
             take.confirmed = True
         elif isinstance(event, DeliveryFailed):
             if event.definite:
-                take.refused.append((take.place(event.offset), take.size))
+                take.refused += ((take.place(event.offset), take.size),)
         else:
             self._revise(take, event.text)
 
@@ -139,7 +138,7 @@ class Outgoing:
                 whole = take.taken >= take.size
                 take.shift += len(put) - take.size
                 take.put(put)
-                take.settled, take.refused = len(put), []
+                take.settled, take.refused = len(put), ()
                 take.taken = len(put) if whole else 0
 
     def _attempt(self, event: DeliveryAttempted, version: int) -> None:
@@ -147,7 +146,7 @@ class Outgoing:
             self.kind, self.first = event.kind, version
         self.message = self.message or event.message
         self.said_at = version
-        take = self._newest.get(event.attempt)
+        take = self._newest(event.attempt)
         start = event.offset if take is None else take.place(event.offset)
         end = start + len(event.text)
         if take is not None and start == take.size:
@@ -162,22 +161,28 @@ class Outgoing:
             earlier = take or self._before(event.attempt)
             kept = earlier.text[: earlier.place(event.offset)] if earlier else ""
             edit = event.op in ("edit", "draft")
-            take = self._enter(Take(event.attempt, version, edit, edit or bool(kept)))
+            goes_on = edit or (earlier is not None and event.offset > 0)
+            take = self._enter(Take(event.attempt, version, edit, goes_on))
             take.put(kept + event.text)
             take.shift = len(kept) - event.offset
         take.versions.append(version)
 
     def _enter(self, take: Take) -> Take:
         self.takes.append(take)
-        self._newest[take.attempt] = take
         self._highest = max(self._highest, take.attempt)
         return take
+
+    def _newest(self, attempt: int) -> Take | None:
+        """Return the newest take of an attempt."""
+        if attempt > self._highest:
+            return None
+        return next((take for take in reversed(self.takes) if take.attempt == attempt), None)
 
     def _before(self, attempt: int) -> Take | None:
         """Return the newest take of the nearest attempt before `attempt`."""
         if attempt > self._highest:
-            return self._newest.get(self._highest)
-        return self._newest.get(max((n for n in self._newest if n < attempt), default=0))
+            return self._newest(self._highest)
+        return self._newest(max((t.attempt for t in self.takes if t.attempt < attempt), default=0))
 
     def _revise(self, take: Take, text: str) -> None:
         if not text.strip():
@@ -195,4 +200,4 @@ class Outgoing:
         take.shift += len(text) - take.size
         take.put(text)
         take.taken, take.settled = len(text), len(text)
-        take.superseded, take.refused = False, []
+        take.superseded, take.refused = False, ()

@@ -136,7 +136,7 @@ class _Sent:
             before = max(lower, key=lambda t: (t.attempt, t.first)) if lower else None
         kept = before.whole()[: before.at(event.offset)] if before else ""
         text = kept + event.text
-        apart = not kept and event.op not in {"edit", "draft"}
+        apart = (before is None or event.offset <= 0) and event.op not in {"edit", "draft"}
         new = _Text(event.attempt, version, apart, [text], bytearray(len(text)))
         new.moved = len(kept) - event.offset
         self.enter(new)
