@@ -260,7 +260,8 @@ class Conversation:
         if unnamed and delivery.message is not None:
             self._naming.setdefault(delivery.message, []).append(delivery)
         home = self._home.get(delivery.message) if delivery.message else None
-        if home is None and turn is not None and not self._facts(delivery).counts:
+        named = event.turn is not None and event.message not in self._home
+        if home is None and named and not self._facts(delivery).counts:
             home = turn  # an outcome came first, or a part without a turn
         if home is not None and home != delivery.turn:
             self._move(delivery, home)

@@ -126,7 +126,7 @@ def _twice(
         if other.turn == text.turn and other.text.strip() == wanted:
             if other.message is not None:
                 sources.add(("message", other.message))
-            elif apart:
+            elif apart or not other.lone:
                 sources.add(("delivery", other.delivery))
     return spoken[text.turn].count(wanted) > len(sources)
 

@@ -35,7 +35,8 @@ _REFUSE = bytes([REFUSED, REFUSED, TAKEN])  # evidence that it was taken isn't u
 class Promised:
     """A text that must stand in an assistant row. `first`: the version of its first attempt,
     `began`: of its delivery's, or of the first of its message. `erased`: what was said before it is
-    erased, so that its row may be another's too.
+    erased, so that its row may be another's too. `lone`: the delivery has no other text, by which
+    it could be of another message.
     """
 
     delivery: str
@@ -45,6 +46,7 @@ class Promised:
     began: int
     message: str | None = None
     erased: bool = False
+    lone: bool = True
 
 
 @dataclass(slots=True)
@@ -283,7 +285,7 @@ class Reading:
                 self._by_itself(event.delivery, version)
         if not sent.texts:
             sent.notice, sent.began = event.kind == "notice", version
-        if turn is not None and self.alone.pop(sent.id, None) is not None:
+        if known is None and turn is not None and self.alone.pop(sent.id, None) is not None:
             sent.turn = turn
         if event.message and (sent.message is None or sent.attempted_at == 0):
             sent.message = event.message
@@ -369,6 +371,7 @@ class Reading:
             Promised(
                 sent.id, turn, text.seen(), text.first,
                 began.get((turn, sent.message), sent.began), sent.message, sent.erased,
+                len(sent.texts) == 1,
             )
             for sent in answers
             for turn in (self.turn_of(sent),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 from histories import recorded
-
 from onrecord.projections.conversation import project
 from onrecord.projections.findings import findings
 from onrecord.projections.promise import check
@@ -370,3 +369,28 @@ def test_a_delivery_may_be_called_like_a_message() -> None:
     assert [(row.role, row.turn) for row in rows] == [
         ("assistant", "delivery:1"), ("user", "1"), ("assistant", "1"),
     ]  # fmt: skip
+
+
+def test_two_rows_may_read_the_same_where_one_was_produced_and_one_was_revised_so() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.AssistantMessageProduced(turn="t1", message="m1", text="ab"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="ab"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="c", offset=2, attempt=2, op="edit"),
+        e.DeliveryRevised(delivery="d1", text="OK."),
+        e.AssistantMessageProduced(turn="t1", message="m2", text="OK."),
+    )
+
+    assert [(row.text, row.message) for row in rows[1:]] == [("OK.", "m1"), ("OK.", "m2")]
+
+
+def test_a_message_stands_where_its_first_send_was_refused() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", message="m1", text="One."),
+        e.DeliveryFailed(delivery="d1", reason="refused"),
+        *sent("d2", "Two.", turn="t1", message="m2"),
+        *sent("d3", "One, again.", turn="t1", message="m1"),
+    )
+
+    assert [row.text for row in rows[1:]] == ["One, again.", "Two."]
