@@ -168,7 +168,7 @@ class _Sent:
             text = self.enter(_Text(event.attempt or 1, version, True, [], bytearray()))
         for other in self.texts:
             # what a second send reads now says nothing of a first one that may have arrived
-            arrived = TAKEN in other.mask or other.attempt == text.attempt
+            arrived = TAKEN in other.mask or other.attempt == text.attempt or self.erased
             if other is text or other.attempt > text.attempt:
                 continue
             other.gone = other.gone or arrived or not text.apart
