@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from histories import HISTORIES, recorded
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from histories import HISTORIES, recorded
 from onrecord.projections import lines as lines_module
 from onrecord.projections.conversation import Conversation, project
 from onrecord.projections.outgoing import Outgoing, Take
