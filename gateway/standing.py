@@ -61,7 +61,7 @@ class Standing:
                 if event.evidence == ANSWERED and event.not_before is None and self.last:
                     self.formats_refused.append(self.last.format)
         elif isinstance(event, StreamChunkDelivered):
-            if event.attempt == self.attempt:
+            if event.attempt in (None, self.attempt):
                 self.failure = None
             if event.platform_message:
                 self._show(event)

@@ -21,6 +21,7 @@ from onrecord.transcript.events import (
     VOCABULARY_VERSION,
     DeliveryAttempted,
     Event,
+    StreamChunkDelivered,
     TranscriptRewound,
 )
 from onrecord.transcript.leases import Lease
@@ -159,8 +160,11 @@ def _identified(session: str, draft: Draft, state: State) -> Draft:
     turn = None
     if event.type in _KEYED_BY_TURN:
         turn = state.turns.resolve(event.turn)  # type: ignore[attr-defined]
-    id = codec.derive_id(session, event, turn)
-    own = msgspec.structs.replace(event, id=id)
+    if isinstance(event, StreamChunkDelivered):
+        latest = state.offsets.attempt(event.delivery)
+        own: Event = codec.with_attempt(session, event, latest)
+    else:
+        own = msgspec.structs.replace(event, id=codec.derive_id(session, event, turn))
     return Draft(own, draft.payload, draft.recorded_at, draft.line)
 
 

@@ -22,6 +22,7 @@ from onrecord.transcript.events import (
     KNOWN,
     VOCABULARY_VERSION,
     Event,
+    StreamChunkDelivered,
     UnknownEvent,
     UserMessageReceived,
 )
@@ -212,6 +213,15 @@ def derive_id(session: str, event: Event, turn_name: str | None = None) -> UUID:
         for name in event.natural_key
     ]
     return uuid5(NAMESPACE, canonical([session, event.type, *values]))
+
+
+def with_attempt(session: str, event: StreamChunkDelivered, latest: int) -> StreamChunkDelivered:
+    """Give the event its id; where it names no attempt, that of the `latest` one."""
+    if event.id is not None:
+        return event
+    attempt = latest if event.attempt is None else event.attempt
+    named = msgspec.structs.replace(event, attempt=attempt)
+    return msgspec.structs.replace(event, id=derive_id(session, named))
 
 
 def compared_content(event: Event) -> bytes:

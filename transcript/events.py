@@ -255,14 +255,17 @@ class DeliveryAttempted(Event, frozen=True, tag=True):
 
 
 class StreamChunkDelivered(Event, frozen=True, tag=True):
-    """The platform took everything of `attempt` up to offset `through`. By the gateway."""
+    """The platform took everything of `attempt` up to offset `through`. By the gateway.
+
+    `attempt`: absent, the latest attempted. Key: `delivery`, the attempt that is meant, and `through`.
+    """
 
     natural_key = ("delivery", "attempt", "through")
     compared = ()
 
     delivery: str
     through: int
-    attempt: int = 1
+    attempt: int | None = None
     platform_message: str | None = None
 
 

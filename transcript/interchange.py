@@ -27,7 +27,8 @@ import msgspec
 from onrecord.transcript import codec
 from onrecord.transcript.append import DRAFTS_AT_ONCE, Draft
 from onrecord.transcript.errors import AppendRefused, BadEvent, ImportRefused
-from onrecord.transcript.events import KNOWN, Event
+from onrecord.transcript.events import KNOWN, Event, StreamChunkDelivered
+from onrecord.transcript.offsets import DeliveryOffsets
 from onrecord.transcript.storage.journal import microseconds
 
 if TYPE_CHECKING:
@@ -141,13 +142,18 @@ def _write(
 ) -> int:
     """Append the lines of one session in one transaction; return how many are new."""
     ordinals: Counter[bytes] = Counter()
+    offsets = DeliveryOffsets()
 
     def drafts() -> Iterator[Draft]:
         for offset, number in zip(at.offsets, at.numbers, strict=True):
             spool.seek(offset)
             _, event, recorded_at = _parse(spool.readline(), name, number)
+            offsets.evolve(event)
             if event.id is None and event.natural_key is None:
                 event = _named(session, event, ordinals)
+            elif isinstance(event, StreamChunkDelivered) and event.delivery in offsets:
+                # Of the attempt that is the latest here, also when the file is read again later.
+                event = codec.with_attempt(session, event, offsets.attempt(event.delivery))
             event = msgspec.structs.replace(event, imported_at=now)
             prepared, payload = codec.prepare(event, log.text_limit)
             yield Draft(prepared, payload, recorded_at, line=number)

@@ -37,6 +37,13 @@ class DeliveryOffsets:
             delivery=event.delivery, attempt=event.attempt, offset=event.offset, expected=end,
         )  # fmt: skip
 
+    def __contains__(self, delivery: str) -> bool:
+        return delivery in self._ends
+
+    def attempt(self, delivery: str) -> int:
+        """Return the latest attempt of a delivery, 1 before the first."""
+        return self._ends.get(delivery, (1, 0))[0]
+
     def evolve(self, event: Event) -> None:
         """Take an event in, in log order."""
         if isinstance(event, DeliveryAttempted):

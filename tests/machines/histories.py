@@ -59,7 +59,7 @@ EVENTS = st.one_of(
         kind=st.sampled_from(["answer", "answer", "answer", "notice"]),
         attempt=ATTEMPTS,
     ),
-    st.builds(e.StreamChunkDelivered, delivery=DELIVERIES, through=OFFSETS, attempt=ATTEMPTS),
+    st.builds(e.StreamChunkDelivered, delivery=DELIVERIES, through=OFFSETS, attempt=MAYBE_ATTEMPT),
     st.builds(e.DeliveryConfirmed, delivery=DELIVERIES, attempt=MAYBE_ATTEMPT),
     st.builds(
         e.DeliveryFailed,

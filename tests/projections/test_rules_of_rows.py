@@ -394,3 +394,15 @@ def test_a_message_stands_where_its_first_send_was_refused() -> None:
     )
 
     assert [row.text for row in rows[1:]] == ["One, again.", "Two."]
+
+
+def test_a_part_taken_of_no_named_attempt_is_of_the_latest() -> None:
+    rows = rows_of(
+        user("u1", "a"),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="Sun", message="m1"),
+        e.StreamChunkDelivered(delivery="d1", through=3),
+        e.DeliveryAttempted(delivery="d1", turn="t1", text="Sunny", message="m1", attempt=2),
+        e.StreamChunkDelivered(delivery="d1", through=5),
+    )
+
+    assert shape(rows[1:]) == [("assistant", "Sunny", "delivered", "delivered")]
