@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import given, settings
 
 from histories import HISTORIES, recorded
@@ -13,7 +11,7 @@ from onrecord.projections.promise import check
 from onrecord.projections.rows import Row
 from onrecord.transcript.events import Event
 
-EXAMPLES = int(os.environ.get("ONRECORD_EXAMPLES", "400"))
+EXAMPLES = 4 * settings().max_examples  # cheap ones
 
 
 def well_formed(rows: list[Row], open_turns: set[str]) -> None:

@@ -4,9 +4,7 @@ that provider's rules and holds what was delivered.
 
 from __future__ import annotations
 
-import os
-
-from hypothesis import given, settings
+from hypothesis import given
 
 from histories import HISTORIES, recorded
 from onrecord.projections.conversation import project
@@ -15,11 +13,8 @@ from onrecord.projections.promise import check_texts
 from onrecord.projections.promised import read
 from onrecord.transcript.events import Event
 
-EXAMPLES = int(os.environ.get("ONRECORD_EXAMPLES", "400")) // 4
-
 
 @given(HISTORIES)
-@settings(max_examples=EXAMPLES)
 def test_every_request_keeps_the_rules_and_the_promise(history: list[Event]) -> None:
     records = recorded(history)
     for version in range(len(records) + 1):
