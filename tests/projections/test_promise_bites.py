@@ -121,9 +121,17 @@ def test_the_error_says_what_is_missing_and_marks_it() -> None:
     ]
 
 
-def shorten(group: lines_module.Group) -> None:
-    group.longest = min((take.visible for take in group.takes), key=len)
-    group.core = group.longest.strip()
+def join_to_the_shortest(
+    groups: list[lines_module.Group],
+    take: Take,
+    text: str,
+    core: str,
+    real: Any = lines_module._join,
+) -> None:
+    real(groups, take, text, core)
+    for group in groups:
+        group.longest = min((take.visible for take in group.takes), key=len)
+        group.core = group.longest.strip()
 
 
 # Faults such as a change of the fold could bring in, each alone.
@@ -140,10 +148,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "the shortest text counts": lambda m: m.setattr(
         lines_module,
         "_join",
-        lambda groups, take, text, core, real=lines_module._join: (
-            real(groups, take, text, core),
-            [shorten(group) for group in groups],
-        ),
+        join_to_the_shortest,
     ),
     "the produced text wins": lambda m: m.setattr(
         lines_module, "begins", lambda whole, start: True
