@@ -59,7 +59,7 @@ class DeliveryHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
     `status`: `delivered` (all text was taken), `partial` (a beginning was), `in_doubt` (text was
     attempted and it isn't known whether it was taken), `failed` (nothing was taken), `not_sent` (an
     outcome without an attempt). `complete`: the platform confirmed it as a whole. `text`: what the
-    user may have read.
+    user may have read. `late`: versions of what a process wrote after it had lost the session.
     """
 
     delivery: str
@@ -77,6 +77,7 @@ class DeliveryHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
     evidence: list[str] = []
     first_at: datetime | None = None
     last_at: datetime | None = None
+    late: list[int] = []
     versions: list[int] = []
 
 
@@ -84,16 +85,20 @@ def deliveries(records: Iterable[Recorded]) -> list[DeliveryHistory]:
     """Return the history of each delivery of a session, notices among them, by first attempt."""
     conversation = Conversation()
     seen: dict[str, list[Recorded]] = {}
+    late: set[int] = set()
+    generation = 0
     for recorded in records:
         conversation.apply(recorded)
+        generation = max(generation, recorded.generation)
+        if 0 < recorded.generation < generation:
+            late.add(recorded.version)
         delivery = getattr(recorded.event, "delivery", None)
         if isinstance(delivery, str):
             seen.setdefault(delivery, []).append(recorded)
-    return [history(conversation.deliveries[name], seen[name]) for name in conversation.deliveries]
+    return [_history(sent, seen[name], late) for name, sent in conversation.deliveries.items()]
 
 
-def history(delivery: Outgoing, records: list[Recorded]) -> DeliveryHistory:
-    """Tell the history of one delivery from its folded state and its records."""
+def _history(delivery: Outgoing, records: list[Recorded], late: set[int]) -> DeliveryHistory:
     told = DeliveryHistory(
         delivery=delivery.id,
         kind=delivery.kind,
@@ -105,6 +110,7 @@ def history(delivery: Outgoing, records: list[Recorded]) -> DeliveryHistory:
         deleted=delivery.deleted,
         first_at=records[0].recorded_at,
         last_at=records[-1].recorded_at,
+        late=[recorded.version for recorded in records if recorded.version in late],
         versions=[recorded.version for recorded in records],
     )
     by_version = {recorded.version: recorded for recorded in records}
