@@ -6,6 +6,7 @@ Other folders add commands through the entry point group `onrecord.commands` (a 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -23,6 +24,7 @@ from onrecord.projections.promise import check_texts
 from onrecord.projections.transcript import build_checked
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
+from onrecord.transcript.storage.database import path_of
 
 app = typer.Typer(
     name="onrecord",
@@ -45,18 +47,29 @@ class _Place:
     url = "sqlite:///onrecord.db"
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"onrecord {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     db: Annotated[
         str, typer.Option("--db", envvar="ONRECORD_DB", help="Where the log is, as a URL.")
     ] = _Place.url,
-    _version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", is_eager=True, callback=_say_version),
+    ] = False,
 ) -> None:
     _Place.url = db
 
 
 @contextlib.contextmanager
 def _log(*, create: bool = False) -> Iterator[TranscriptLog]:
+    if path_of(_Place.url) is None:
+        _fail(f"--db {_Place.url!r} is a log in memory, gone with the command; use sqlite:///path")
     with TranscriptLog.open(_Place.url, create=create) as log:
         yield log
 
@@ -83,12 +96,15 @@ def import_(
     """Read events from JSON lines into the log. A file that was read before adds nothing."""
     from onrecord.transcript.interchange import import_lines
 
-    with _log(create=True) as log:
-        for name in files:
-            with _lines(name) as lines:
-                done = import_lines(log, lines, name)
+    with contextlib.ExitStack() as stack:
+        # All of them first: a name that is wrong makes no log and imports no half of the files.
+        opened = [(name, stack.enter_context(_lines(name))) for name in files]
+        log = stack.enter_context(_log(create=True))
+        for name, lines in opened:
+            done = import_lines(log, lines, name)
             told = "standard input" if name == "-" else name
-            print(pages.plain(f"{told}: {done.added} events added, {done.known} known already"))
+            added = pages.counted(done.added, "event")
+            print(pages.plain(f"{told}: {added} added, {done.known} known already"))
 
 
 @contextlib.contextmanager
@@ -112,6 +128,9 @@ def export(
     """Write a session's events as JSON lines, for `onrecord import` or any other program."""
     from onrecord.transcript.interchange import export_lines
 
+    # Before the log opens: closing any descriptor of its file would drop SQLite's locks.
+    if out is not None and pages.is_database(out):
+        _fail(f"{out} is a database and was left untouched; choose another place with --out")
     with _log() as log:
         _known(log, session)
         if out is None:
@@ -139,7 +158,7 @@ def sessions(json: _Json = False) -> None:
 @app.command(epilog="Example: onrecord show chat-1 --as openai")
 def show(
     session: _Session,
-    at: Annotated[int | None, typer.Option(help="As it stood at this version.")] = None,
+    at: Annotated[int | None, typer.Option(min=0, help="As it stood at this version.")] = None,
     profile: Annotated[
         str, typer.Option("--as", metavar=PROFILES, help="As a provider's request.")
     ] = "neutral",
@@ -153,6 +172,8 @@ def show(
         _fail(f"no profile {profile!r}; --as takes one of {PROFILES.replace('|', ', ')}")
     with _log() as log:
         _known(log, session)
+        if at is not None and at > (newest := log.version(session)):
+            _fail(f"--at {at}: session {session!r} has no such version; its newest is {newest}")
         transcript, reading = build_checked(session, log.read(session), at=at, full=full)
     if profile != "neutral":
         from onrecord.projections.profiles import render, texts_of
@@ -238,17 +259,21 @@ def _add_commands() -> None:
 
 def main() -> None:
     """Run the command: errors in one line on stderr, exit 2."""
-    if sys.argv[1:] == ["--version"]:
-        print(f"onrecord {__version__}")
-        return
     _add_commands()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where a failure is still told in one line
     except OnRecordError as error:
         print(f"onrecord: {pages.plain(str(error))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away: nothing is left to say, and to nobody
+        sys.exit(2)
+    except OSError as error:
+        print(f"onrecord: reading or writing failed: {error.strerror or error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left is flushed at the exit
         sys.exit(2)
 
 

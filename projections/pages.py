@@ -61,9 +61,23 @@ def open_private(path: Path) -> TextIO:
     )
 
 
+def is_database(path: Path) -> bool:
+    """Tell whether an SQLite file stands there, such as the log itself."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def console() -> Console:
     """Return the terminal: colour only where there is one, 80 columns in a pipe."""
-    wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "80"))
+    given = os.environ.get("COLUMNS", "")
+    wide = None if sys.stdout.isatty() else (given.isdecimal() and int(given)) or 80
     return Console(width=wide, highlight=False, markup=False, emoji=False)
 
 
@@ -128,6 +142,7 @@ def show_rows(transcript: Transcript) -> None:
     page.print(Text(f"{plain(transcript.session)}, version {transcript.version}", style="bold"))
     if not transcript.rows:
         page.print("no rows: nothing was said that a model would see")
+        return
     table = _table("role", "seen", "text")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for shown in transcript.rows:
@@ -172,7 +187,7 @@ def _attempts(one: DeliveryHistory) -> Iterator[str]:
 def show_findings(found: Sequence[Finding], sessions: int) -> None:
     """Print findings, session by session, and how many sessions were read."""
     page = console()
-    read = f"{sessions} session{'s' if sessions != 1 else ''}"
+    read = counted(sessions, "session")
     if not found:
         page.print(f"nothing found in {read}")
         return
@@ -188,7 +203,7 @@ def show_findings(found: Sequence[Finding], sessions: int) -> None:
                 code = Text(one.code, style="yellow")
                 table.add_row(Text("  " + plain(one.turn)), code, shown, Text(plain(one.detail)))
         page.print(table)
-    page.print(f"{len(found)} finding{'s' if len(found) != 1 else ''} in {read}")
+    page.print(f"{counted(len(found), 'finding')} in {read}")
 
 
 def show_sessions(heads: Sequence[SessionHead]) -> None:
@@ -196,9 +211,11 @@ def show_sessions(heads: Sequence[SessionHead]) -> None:
     if not heads:
         console().print("no sessions yet")
         return
-    table = _table("session", "events", "started", "updated")
+    table = _table("session", "events", "started (UTC)", "updated (UTC)")
+    for column in table.columns[1:]:
+        column.no_wrap = True  # a name is as long as a UUID often, and has to stay whole
     for one in heads:
-        started, updated = (f"{t:%Y-%m-%d %H:%M:%S}Z" for t in (one.started_at, one.updated_at))
+        started, updated = (f"{t:%Y-%m-%d %H:%M}" for t in (one.started_at, one.updated_at))
         table.add_row(Text(plain(one.name)), str(one.version), started, updated)
     console().print(table)
 
@@ -206,14 +223,14 @@ def show_sessions(heads: Sequence[SessionHead]) -> None:
 def show_verification(result: Verification, heads: Sequence[object]) -> None:
     """Print the outcome of a verification, and what it can't see."""
     page = console()
-    first = result.first_fault
+    first, records = result.first_fault, counted(result.records, "record")
     if first is not None:
         where = f"session {plain(first.session)!r}, version {first.version}"
         page.print(Text(f"first fault: {where}: {plain(first.detail)}", style="red"))
-        page.print(f"{len(result.faults)} fault(s) in {result.records} records")
+        page.print(f"{counted(len(result.faults), 'fault')} in {records}")
     else:
         page.print(
-            Text(f"{result.records} records in {result.sessions} sessions verified", "green")
+            Text(f"{records} in {counted(result.sessions, 'session')} verified", style="green")
         )
     if not heads:
         page.print(_TAIL, soft_wrap=True)

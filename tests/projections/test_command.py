@@ -137,7 +137,7 @@ def test_verify_says_what_it_saw_and_what_it_cannot_see(place: Path) -> None:
     other = run("verify", "--head", heads[0][:-2] + "00", at=place)
 
     assert good.returncode == 0
-    assert "7 records in 1 sessions verified" in good.stdout
+    assert "7 records in 1 session verified" in good.stdout
     assert "kept elsewhere" in good.stdout
     assert kept.returncode == 0
     assert other.returncode == 1
@@ -172,6 +172,10 @@ def test_text_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
         (["--db", "sqlite:///none.db", "sessions"], "no log at none.db"),
         (["--db", "sqlite:///story.jsonl", "sessions"], "left untouched"),
         (["export", "s1", "--out", "no/such/folder"], "can't write no/such/folder"),
+        (["export", "s1", "--out", "log.db"], "log.db is a database and was left untouched"),
+        (["show", "s1", "--at", "8"], "its newest is 7"),
+        (["--db", "sqlite://", "sessions"], "a log in memory"),
+        (["--db", "sqlite://log.db", "import", "story.jsonl"], "use sqlite:///path"),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(
@@ -202,3 +206,48 @@ def test_a_pipe_gets_no_colour_and_a_closed_one_no_trace(place: Path) -> None:
         check=False,
     )
     assert piped.stderr == ""
+
+
+def test_a_name_that_is_wrong_imports_nothing_and_makes_no_log(place: Path, tmp_path: Path) -> None:
+    done = run("import", str(place / "story.jsonl"), "nothing.jsonl", at=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_rows_have_no_heading(place: Path) -> None:
+    shown = run("show", "s1", "--at", "0", at=place).stdout
+
+    assert shown.splitlines()[1:] == ["no rows: nothing was said that a model would see"]
+
+
+def test_a_session_named_by_a_uuid_stays_on_one_line(tmp_path: Path) -> None:
+    name = "0b5f2a4e-3f0e-4c58-9a51-1f2d3c4b5a69"
+    run("import", "-", at=tmp_path, stdin=json.dumps({"session": name, **STORY[0]}))
+
+    assert name in run("sessions", at=tmp_path).stdout
+
+
+def test_the_version_is_told_whatever_else_is_asked(place: Path) -> None:
+    done = run("--version", "show", "s1", at=place)
+
+    assert (done.returncode, done.stdout.split()[0], len(done.stdout.split())) == (0, "onrecord", 2)
+
+
+@pytest.mark.parametrize("words", ["sessions", "sessions --json", "export s1", "--version"])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(place: Path, words: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("/dev/full is Linux's")
+    done = subprocess.run(
+        f"{' '.join(COMMAND)} {words} > /dev/full",
+        shell=True,
+        cwd=place,
+        env={**os.environ, "COLUMNS": "wide", "ONRECORD_DB": f"sqlite:///{place}/log.db"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "failed: No space left on device" in done.stderr
