@@ -34,7 +34,7 @@ def test_attempts_failures_and_ids_are_told() -> None:
 
 def test_statuses_follow_what_is_known() -> None:
     attempt = e.DeliveryAttempted(delivery="d", turn="t", text="Hi")
-    known = {
+    known: dict[str, list[e.Event]] = {
         "in_doubt": [attempt],
         "delivered": [attempt, e.DeliveryConfirmed(delivery="d")],
         "failed": [attempt, e.DeliveryFailed(delivery="d")],
@@ -42,7 +42,7 @@ def test_statuses_follow_what_is_known() -> None:
     }
 
     for status, events in known.items():
-        assert [told.status for told in deliveries(recorded(list(events)))] == [status]
+        assert [told.status for told in deliveries(recorded(events))] == [status]
 
 
 def test_what_a_fenced_process_wrote_is_late() -> None:

@@ -5,37 +5,9 @@ from __future__ import annotations
 import itertools
 
 from histories import recorded
-from onrecord.projections.conversation import project
 from onrecord.projections.findings import findings
-from onrecord.projections.promise import check
-from onrecord.projections.rows import Row
 from onrecord.transcript import events as e
-
-
-def rows_of(*events: e.Event, full: bool = False) -> list[Row]:
-    records = recorded(list(events))
-    rows = project(records, full=full)
-    check("s", records, rows, full=full)
-    return rows
-
-
-def shape(rows: list[Row]) -> list[tuple[str, ...]]:
-    return [(row.role, row.text, row.origin, row.delivery) for row in rows]
-
-
-def user(message: str, text: str, turn: str | None = "t1") -> e.Event:
-    return e.UserMessageReceived(message=message, text=text, turn=turn)
-
-
-def sent(delivery: str, text: str, **fields: object) -> list[e.Event]:
-    return [
-        e.DeliveryAttempted(delivery=delivery, text=text, **fields),  # type: ignore[arg-type]
-        e.DeliveryConfirmed(delivery=delivery),
-    ]
-
-
-def end(turn: str = "t1", outcome: str = "completed", text: str | None = None) -> e.Event:
-    return e.TurnFinalized(turn=turn, outcome=outcome, text=text)
+from stories import end, rows_of, sent, shape, user
 
 
 def codes(*events: e.Event) -> list[str]:
@@ -167,45 +139,6 @@ def test_the_newest_compaction_gives_the_summary_and_the_full_view_shows_all() -
 
     assert [(r.role, r.text) for r in rows_of(*story)] == [("summary", "new"), ("user", "c")]
     assert [r.text for r in rows_of(*story, full=True)] == ["a", "A", "b", "B", "c"]
-
-
-def test_an_erased_turn_keeps_its_structure_and_loses_every_text() -> None:
-    call = e.ToolCall(id="c1", name="run", arguments='{"secret": 1}')
-    rows = rows_of(
-        user("u1", "my secret"),
-        e.AssistantMessageProduced(turn="t1", message="m1", text="secret?", tool_calls=[call]),
-        e.ToolResultReceived(turn="t1", tool_call="c1", text="a secret"),
-        *sent("d1", "the secret", turn="t1"),
-        end(text="the secret"),
-        e.ContentErased(target={"turn": "t1"}, reason="asked"),
-    )
-
-    assert [row.role for row in rows] == ["user", "assistant", "tool", "assistant"]
-    assert "secret" not in repr(rows)
-
-
-def test_an_erased_message_takes_its_deliveries_and_its_summary_along() -> None:
-    rows = rows_of(
-        user("u1", "a"),
-        e.AssistantMessageProduced(turn="t1", message="m1", text="the secret"),
-        *sent("d1", "the secret", turn="t1"),
-        end(text="the secret"),
-        e.TranscriptCompacted(through_turn="t1", summary="a secret was told"),
-        e.ContentErased(target={"message": "m1"}),
-    )
-
-    assert "secret" not in repr(rows)
-
-
-def test_what_is_said_after_an_erasure_stands() -> None:
-    rows = rows_of(
-        user("u1", "a"),
-        e.DeliveryAttempted(delivery="d1", turn="t1", text="secret "),
-        e.ContentErased(target={"turn": "t1"}),
-        e.DeliveryAttempted(delivery="d1", turn="t1", text="and more", offset=7),
-    )
-
-    assert rows[1].text == "[erased]and more"
 
 
 def test_a_fact_that_contradicts_makes_no_row_and_is_found() -> None:
