@@ -24,7 +24,7 @@ from onrecord.projections.promise import check_texts
 from onrecord.projections.transcript import build_checked
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
-from onrecord.transcript.storage.database import path_of
+from onrecord.transcript.storage.files import path_of
 
 app = typer.Typer(
     name="onrecord",

@@ -5,8 +5,10 @@ Message text is never trusted: control characters are shown, not obeyed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -54,11 +56,24 @@ def _escaped(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else "\ufffd"
 
 
-def open_private(path: Path) -> TextIO:
-    """Open a file for writing that only its owner can read."""
-    return os.fdopen(
-        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", 1 << 16, "utf-8"
-    )
+@contextlib.contextmanager
+def open_private(path: Path) -> Iterator[TextIO]:
+    """Open a file for writing that only its owner can read.
+
+    What stood there goes when all is written, and not before; a device is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as device:
+            yield device
+        return
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            yield file
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink()
+        raise
 
 
 def is_database(path: Path) -> bool:

@@ -22,7 +22,8 @@ from onrecord.transcript.events import Event
 from onrecord.transcript.leases import Lease, Leases, LeaseState
 from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage import dbapi, journal, leasing
-from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database, path_of
+from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
+from onrecord.transcript.storage.files import path_of
 from onrecord.transcript.storage.journal import SessionHead
 from onrecord.transcript.subscription import BATCH, Subscription
 

@@ -187,6 +187,7 @@ class _Stage:
             [sys.executable, "-P", "-m", "onrecord.gateway.demo.bot", described],
             stdin=subprocess.DEVNULL,
             env={**os.environ, TOKEN_VARIABLE: self.token},
+            start_new_session=True,  # Ctrl-C is for the play, which ends it
         )
         return self.gateway
 

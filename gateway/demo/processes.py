@@ -23,6 +23,7 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, TOKEN_VARIABLE: token},
+            start_new_session=True,  # Ctrl-C is for the play, which ends them
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

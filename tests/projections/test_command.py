@@ -169,7 +169,7 @@ def test_text_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
         (["import", "nothing.jsonl"], "can't read nothing.jsonl: No such file"),
         (["import", "bad.jsonl"], "bad.jsonl, line 2: expected"),
         (["verify", "--head", "x"], "--head takes SESSION:VERSION:CHAIN"),
-        (["--db", "sqlite:///none.db", "sessions"], "no log at none.db"),
+        (["--db", "sqlite:///none.db", "sessions"], "none.db; check the path"),
         (["--db", "sqlite:///story.jsonl", "sessions"], "left untouched"),
         (["export", "s1", "--out", "no/such/folder"], "can't write no/such/folder"),
         (["export", "s1", "--out", "log.db"], "log.db is a database and was left untouched"),
@@ -251,3 +251,18 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(place: Path, word
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "failed: No space left on device" in done.stderr
+
+
+def test_an_export_replaces_a_file_whole_and_for_its_owner_alone(
+    place: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("former")
+    out.chmod(0o644)
+
+    run("export", "nobody", "--out", str(out), at=place)
+    assert out.read_text() == "former"
+    run("export", "s1", "--out", str(out), at=place)
+    assert len(out.read_text().splitlines()) == 7
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert run("export", "s1", "--out", "/dev/stdout", at=place).stdout == out.read_text()

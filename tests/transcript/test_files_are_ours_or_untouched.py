@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from onrecord.transcript.errors import NotALog, SchemaVersionMismatch, StorageFailed
-from onrecord.transcript.events import UserMessageReceived
+from onrecord.transcript.events import SessionEnded, UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.storage import dbapi, files
 
@@ -199,3 +200,33 @@ def test_a_file_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
         log.append("s", UserMessageReceived(message="m", text="x"))
 
     assert [p.name for p in tmp_path.iterdir()] == ["log.db"]
+
+
+@pytest.mark.parametrize("url", ["sqlite://bot.db", "sqlite:///bot.db?mode=ro", "telex://bot"])
+def test_a_url_that_means_something_else_is_refused(url: str) -> None:
+    with pytest.raises(NotALog, match="use sqlite:///path"):
+        TranscriptLog.open(url)
+
+
+def test_a_name_that_sqlite_takes_for_a_uri_is_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    TranscriptLog.open("file:z.db").close()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["file:z.db"]
+    assert stat.S_IMODE((tmp_path / "file:z.db").stat().st_mode) == 0o600
+
+
+def test_a_log_stays_where_it_is_when_the_process_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with TranscriptLog.open("sqlite:///bot.db") as log:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        log.append("s", SessionEnded(reason="moved"))
+
+        assert log.version("s") == 1
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -9,11 +9,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, create_engine
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from onrecord.transcript.errors import (
@@ -69,21 +69,6 @@ class CommitUnclear(StorageError):
         self.cause = cause
 
 
-def path_of(url: str | os.PathLike[str]) -> str | None:
-    """Return the file of a URL (or of a plain path), None for a log in memory."""
-    text = os.fspath(url)
-    if "://" not in text:
-        return None if text in ("", ":memory:") else text
-    try:
-        parsed = make_url(text)
-    except ArgumentError as error:
-        raise NotALog(f"{text!r} isn't a URL; use sqlite:///path", where=text) from error
-    if parsed.get_backend_name() != "sqlite":
-        where = parsed.render_as_string(hide_password=True)
-        raise NotALog(f"{where} isn't supported; use sqlite:///path", where=where)
-    return None if parsed.database in (None, "", ":memory:") else parsed.database
-
-
 class Database:
     """One database: a writing connection behind a lock, reading ones in a pool.
 
@@ -94,6 +79,9 @@ class Database:
     def __init__(
         self, path: str | None, *, create: bool = True, busy_timeout: float = BUSY_TIMEOUT
     ) -> None:
+        if path is not None:
+            # One file, wherever the process goes; and never a name that SQLite takes for a URI.
+            path = str(Path(path).absolute())
         self.path = path
         self.busy_timeout = busy_timeout
         self._closed = False

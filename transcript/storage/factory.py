@@ -13,7 +13,8 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.utils import Environment, EnvType, resolve_topic, strtobool
 
-from onrecord.transcript.storage.database import BUSY_TIMEOUT, Database, path_of
+from onrecord.transcript.storage.database import BUSY_TIMEOUT, Database
+from onrecord.transcript.storage.files import path_of
 from onrecord.transcript.storage.recorders import (
     SQLAggregateRecorder,
     SQLApplicationRecorder,
