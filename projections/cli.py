@@ -77,7 +77,7 @@ def _log(*, create: bool = False) -> Iterator[TranscriptLog]:
 def _fail(message: str) -> NoReturn:
     """Say in one line what is wrong and leave with 2."""
     print(f"onrecord: {pages.plain(message)}", file=sys.stderr)
-    raise typer.Exit(2)
+    sys.exit(2)
 
 
 def _print_json(value: Any) -> None:
@@ -257,24 +257,31 @@ def _add_commands() -> None:
         app.command(entry.name)(entry.load())
 
 
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # typer names its root nowhere else
+
+
 def main() -> None:
     """Run the command: errors in one line on stderr, exit 2."""
     _add_commands()
     try:
         try:
-            app()
+            code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
         finally:
             sys.stdout.flush()  # here, where a failure is still told in one line
     except OnRecordError as error:
-        print(f"onrecord: {pages.plain(str(error))}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error))
+    except _UsageError as error:
+        told = getattr(error, "format_message", error.__str__)()
+        _fail(f"{told.rstrip('.')}; `onrecord --help` says how".replace("\n", " "))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away: nothing is left to say, and to nobody
         sys.exit(2)
     except OSError as error:
-        print(f"onrecord: reading or writing failed: {error.strerror or error}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left is flushed at the exit
-        sys.exit(2)
+        _fail(f"can't write the output: {error.strerror}")
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":

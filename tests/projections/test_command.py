@@ -164,6 +164,9 @@ def test_text_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (["show"], "Missing argument"),
+        (["telex"], "No such command 'telex'"),
+        (["sessions", "--telex"], "No such option"),
         (["show", "nobody"], "no session 'nobody'"),
         (["show", "s1", "--as", "telex"], "--as takes one of neutral, openai"),
         (["import", "nothing.jsonl"], "can't read nothing.jsonl: No such file"),
