@@ -253,7 +253,7 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(place: Path, word
     )
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "failed: No space left on device" in done.stderr
+    assert "write the output: No space left on device" in done.stderr
 
 
 def test_an_export_replaces_a_file_whole_and_for_its_owner_alone(
