@@ -180,7 +180,8 @@ def _parse(data: bytes, name: str, number: int) -> tuple[str, Event, int | None]
     if len(data) > LINE_LIMIT:
         _refuse(name, number, f"at most {LINE_LIMIT} bytes", f"{len(data)} bytes")
     try:
-        found = json.loads(data.decode("utf-8", "surrogatepass"), parse_constant=_no_constant)
+        text = data.rstrip(b"\r\n").decode("utf-8", "surrogatepass")
+        found = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         _refuse(name, number, "a JSON object in UTF-8", str(error), error)
     if not isinstance(found, dict):
@@ -196,7 +197,7 @@ def _parse(data: bytes, name: str, number: int) -> tuple[str, Event, int | None]
         if recorded_at is not None and "recorded_at" not in own:
             at = microseconds(_moment(recorded_at))
         given = found.pop("id", None)
-        id = None if given is None else UUID(given)
+        id = None if given is None else _uuid(given)
         fields = {k: v for k, v in found.items() if k not in _DROPPED or k in own}
         event = codec.from_map(codec.storable(type_), id, fields)
     except (msgspec.ValidationError, ValueError, TypeError, AttributeError) as error:
@@ -210,6 +211,14 @@ def _own_names(type: str) -> frozenset[str]:
     """Return the names that are the event's on a line of this type, though the log uses them too."""
     cls = KNOWN.get(type)
     return frozenset() if cls is None else frozenset(cls.__struct_fields__).intersection(_ADDED)
+
+
+def _uuid(given: object) -> UUID:
+    """Return the id of a line."""
+    try:
+        return UUID(given) if isinstance(given, str) else UUID("")
+    except ValueError as error:
+        raise ValueError(f"the id {given!r} is no UUID; leave it out, or give one") from error
 
 
 def _moment(text: str) -> datetime:

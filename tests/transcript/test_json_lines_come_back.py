@@ -151,3 +151,11 @@ def test_sessions_of_one_file_are_kept_apart() -> None:
     assert [e.message for e in events if isinstance(e, UserMessageReceived)] == [
         f"m{n}" for n in range(1, 30, 3)
     ]
+
+
+@pytest.mark.parametrize("id", [7, "abc", ""])
+def test_an_id_that_is_none_is_named(id: Any) -> None:
+    line = {"session": "s", "type": "SessionEnded", "id": id}
+
+    with TranscriptLog.open("sqlite://") as log, pytest.raises(ImportRefused, match="is no UUID"):
+        import_lines(log, lines(line), "f")
