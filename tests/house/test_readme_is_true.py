@@ -31,7 +31,7 @@ def test_the_chat_loop_takes_about_fifteen_lines(root: Path) -> None:
     code = _block((root / "README.md").read_text(), "python")
     body = code.partition("def on_message")[2]
 
-    assert len([line for line in body.splitlines() if line.strip()]) <= 20
+    assert len([line for line in body.splitlines() if line.strip()]) <= 16
 
 
 @pytest.mark.faults
