@@ -24,7 +24,7 @@ from onrecord.projections.promise import check_texts
 from onrecord.projections.transcript import build_checked
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
-from onrecord.transcript.storage.files import path_of
+from onrecord.transcript.storage.opening import is_in_memory
 
 app = typer.Typer(
     name="onrecord",
@@ -68,7 +68,7 @@ def _options(
 
 @contextlib.contextmanager
 def _log(*, create: bool = False) -> Iterator[TranscriptLog]:
-    if path_of(_Place.url) is None:
+    if is_in_memory(_Place.url):
         _fail(f"--db {_Place.url!r} is a log in memory, gone with the command; use sqlite:///path")
     with TranscriptLog.open(_Place.url, create=create) as log:
         yield log
@@ -142,6 +142,21 @@ def export(
                 file.writelines(line + "\n" for line in export_lines(log, session))
         except OSError as error:
             _fail(f"can't write {out}: {error.strerror}; choose another place with --out")
+
+
+@app.command(epilog="Example: onrecord --db sqlite:///bot.db migrate")
+def migrate(json: _Json = False) -> None:
+    """Bring a log of an older schema up to date. Stop its writers first; it only goes forward."""
+    from onrecord.transcript.storage.schema import SCHEMA_VERSION
+
+    with TranscriptLog.open(_Place.url, create=False, migrate=True) as log:
+        found, where = log.database.found_schema, log.database.where
+    if json:
+        _print_json({"log": where, "from": found, "to": SCHEMA_VERSION})
+    elif found == SCHEMA_VERSION:
+        print(pages.plain(f"{where} has schema {found}, the newest: nothing to do"))
+    else:
+        print(pages.plain(f"{where}: from schema {found} to {SCHEMA_VERSION}"))
 
 
 @app.command(epilog="Example: onrecord sessions --json")

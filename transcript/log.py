@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sized
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from onrecord.transcript import codec, failpoints
-from onrecord.transcript.append import ANY, Draft, Outcome, States, append, wrong_version
+from onrecord.transcript.append import (
+    ANY,
+    DRAFTS_AT_ONCE,
+    Draft,
+    Outcome,
+    States,
+    append,
+    wrong_version,
+)
 from onrecord.transcript.errors import (
     AppendInDoubt,
     BadEvent,
@@ -21,10 +29,10 @@ from onrecord.transcript.errors import (
 from onrecord.transcript.events import Event
 from onrecord.transcript.leases import Lease, Leases, LeaseState
 from onrecord.transcript.recorded import Recorded
-from onrecord.transcript.storage import dbapi, journal, leasing
+from onrecord.transcript.storage import journal, leasing
 from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
-from onrecord.transcript.storage.files import path_of
 from onrecord.transcript.storage.journal import SessionHead
+from onrecord.transcript.storage.opening import open_database
 from onrecord.transcript.subscription import BATCH, Subscription
 
 if TYPE_CHECKING:
@@ -56,14 +64,17 @@ class TranscriptLog:
         create: bool = True,
         text_limit: int = codec.TEXT_LIMIT,
         busy_timeout: float = BUSY_TIMEOUT,
+        migrate: bool = False,
     ) -> TranscriptLog:
-        """Open the log at a URL (`sqlite:///file`, `sqlite://` for memory) or a path.
+        """Open the log at a URL (`sqlite:///file`, `sqlite://` for memory, `postgresql://host/name`)
+        or a path.
 
         `text_limit`: bytes of UTF-8 a text may have; `busy_timeout`: seconds to wait for another
-        process's write. Raise NotALog (the file is something else, or with `create=False` isn't
-        there), SchemaVersionMismatch, StorageBusy, StorageFailed.
+        process's write; `migrate`: bring a log of an older schema up to date, which is refused
+        without it. Raise NotALog (the file is something else, or with `create=False` isn't there),
+        SchemaVersionMismatch, StorageBusy, StorageFailed.
         """
-        database = Database(path_of(url), create=create, busy_timeout=busy_timeout)
+        database = open_database(url, create=create, busy_timeout=busy_timeout, migrate=migrate)
         return cls(database, text_limit=text_limit)
 
     @property
@@ -112,10 +123,13 @@ class TranscriptLog:
         session = _checked(session)
         if lease is not None and lease.session != session:
             raise BadEvent(f"a lease of session {lease.session!r} given for session {session!r}")
+        count = len(drafts) if isinstance(drafts, Sized) else DRAFTS_AT_ONCE
         outcome = Outcome([])
         doing = f"appending to session {session!r}"
         try:
-            with self._database.write(durable=durable, doing=doing) as connection:
+            with self._database.write(
+                durable=durable, doing=doing, sessions=(session,), events=count
+            ) as connection:
                 try:
                     outcome = append(
                         connection, self._states, session, drafts, expected_version, lease
@@ -141,22 +155,15 @@ class TranscriptLog:
             raise wrong_version(session, expected_version, actual)
 
     def _settle(self, session: str, outcome: Outcome, unclear: CommitUnclear) -> None:
-        """Find out whether a commit that failed happened; return if it did, raise if it did not.
-
-        A commit whose sync failed may be in the WAL and not in its index: it would come back after a
-        crash. A write of our own takes its place there, and only then a "no" is final.
-        """
+        """Find out whether a commit that failed happened; return if it did, raise if it did not."""
         doing = f"appending to session {session!r}"
         ids = [record.id for record in outcome.records]
-        final = dbapi.wrote_nothing(unclear.cause)
+
+        def are_there(connection: Any) -> bool:
+            return all(journal.find(connection, id) is not None for id in ids)
+
         try:
-            found = self._are_there(ids)
-            if not found and not final:
-                with self._database.write(doing=doing) as connection:
-                    found = all(journal.find(connection, id) is not None for id in ids)
-                    self._database.flush(connection)
-            if found:
-                self._database.checkpoint()
+            found = self._database.settle(unclear, [session], are_there, doing)
         except StorageError as error:
             raise AppendInDoubt(
                 f"{doing}: the commit failed ({unclear}) and the storage can't be asked ({error}); "
@@ -164,13 +171,7 @@ class TranscriptLog:
                 session=session, ids=ids,
             ) from unclear.cause  # fmt: skip
         if not found:
-            raise dbapi.translate(unclear.cause, doing) from unclear.cause
-
-    def _are_there(self, ids: Sequence[UUID]) -> bool:
-        def run(connection: Any) -> bool:
-            return all(journal.find(connection, id) is not None for id in ids)
-
-        return self._database.read("looking up an append", run)
+            raise self._database.translate(unclear.cause, doing) from unclear.cause
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -273,15 +274,21 @@ class _LeaseStore:
 
     def acquire_lease(self, session: str, owner: str, ttl: float) -> Lease:
         session = _checked(session)
-        with self._database.write(doing=f"taking session {session!r}") as connection:
+        with self._database.write(
+            doing=f"taking session {session!r}", sessions=(session,)
+        ) as connection:
             return leasing.acquire(connection, session, owner, ttl)
 
     def renew_lease(self, lease: Lease, ttl: float) -> Lease:
-        with self._database.write(doing=f"keeping session {lease.session!r}") as connection:
+        with self._database.write(
+            doing=f"keeping session {lease.session!r}", sessions=(lease.session,)
+        ) as connection:
             return leasing.renew(connection, lease, ttl)
 
     def release_lease(self, lease: Lease) -> None:
-        with self._database.write(doing=f"releasing session {lease.session!r}") as connection:
+        with self._database.write(
+            doing=f"releasing session {lease.session!r}", sessions=(lease.session,)
+        ) as connection:
             leasing.release(connection, lease)
 
     def check_lease(self, lease: Lease) -> None:

@@ -7,6 +7,7 @@ import sys
 
 from onrecord.transcript.events import DeliveryAttempted, StreamChunkDelivered
 from onrecord.transcript.log import TranscriptLog
+from onrecord.transcript.storage.sqlite import SQLiteDatabase
 
 ROUNDS = 24
 CHECKPOINT_EVERY = 7
@@ -15,6 +16,7 @@ CHECKPOINT_EVERY = 7
 def main() -> None:
     """Append attempts, which wait for the disk, and outcomes, which don't; move the WAL at times."""
     with TranscriptLog.open(sys.argv[1]) as log:
+        assert isinstance(log.database, SQLiteDatabase)
         for number in range(ROUNDS):
             session, name = f"s{number % 2}", f"d{number}"
             text = f"part {number} " * (1 + number * 7 % 160)

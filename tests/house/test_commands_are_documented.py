@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ("audit", "deliveries", "demo", "export", "import", "sessions", "show", "verify")
+COMMANDS = (
+    "audit",
+    "deliveries",
+    "demo",
+    "export",
+    "import",
+    "migrate",
+    "sessions",
+    "show",
+    "verify",
+)
 SECONDS = 60
 
 

@@ -26,6 +26,7 @@ from onrecord.transcript.storage.recorders import (
     SQLRecorder,
     SQLTrackingRecorder,
 )
+from onrecord.transcript.storage.sqlite import SQLiteDatabase
 
 WITHOUT_US = {
     "TranscoderTestCase": "holds a transcoder of the library's own, not a storage",
@@ -56,7 +57,7 @@ class FileOrMemory(TestCase):
 
     def made(self, kind: type[SQLRecorder]) -> Any:
         path = None if self.kind == "memory" else f"{self.folder}/{uuid4().hex}.db"
-        database = Database(path)
+        database = SQLiteDatabase(path)
         self._databases.append(database)
         recorder = kind(database)
         recorder.create_table()

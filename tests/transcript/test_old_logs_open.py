@@ -33,7 +33,7 @@ def test_each_schema_has_a_fixture() -> None:
 def test_an_old_log_reads_the_same(tmp_path: Path, fixture: Path) -> None:
     path = Path(shutil.copy(fixture, tmp_path / "log.db"))
 
-    with TranscriptLog.open(path) as log, TranscriptLog.open("sqlite://") as fresh:
+    with TranscriptLog.open(path, migrate=True) as log, TranscriptLog.open("sqlite://") as fresh:
         assert verify(log, heads=HEADS).faults == []
         assert _schema(log) == _schema(fresh)
         message, attempt, final, second = (record.event for record in log.read("s"))

@@ -17,6 +17,7 @@ from onrecord.transcript.errors import AppendInDoubt, StorageBusy, StorageFailed
 from onrecord.transcript.events import UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.storage import dbapi
+from onrecord.transcript.storage.sqlite import SQLiteDatabase
 from onrecord.transcript.verify import verify
 
 IOERR_FSYNC = 1034
@@ -85,6 +86,7 @@ def test_an_unclear_commit_is_looked_up(tmp_path: Path, happened: bool) -> None:
     with TranscriptLog.open(tmp_path / "log.db") as log:
         log.append("s", said("m1"))
         database = log.database
+        assert isinstance(database, SQLiteDatabase)
         database._writer = FaultyCommit(database._writer, happened=happened)
 
         if happened:
@@ -105,6 +107,7 @@ def test_doubt_reaches_the_caller_only_when_the_storage_stays_away(tmp_path: Pat
     with TranscriptLog.open(path, busy_timeout=0.2) as log:
         log.append("s", said("m1"))
         database = log.database
+        assert isinstance(database, SQLiteDatabase)
 
         def away() -> None:
             path.rename(tmp_path / "away.db")

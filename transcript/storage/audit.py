@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from onrecord.transcript.storage.dialect import per_dialect
+
 BATCH = 200
 """Records that one read fetches."""
 
 # Also records whose session's row is gone.
-_SESSIONS = (
-    "SELECT k.session_key, s.name, coalesce(s.version, 0), coalesce(s.chain, zeroblob(32)) FROM "
-    "(SELECT session_key FROM sessions WHERE version > 0 UNION SELECT session_key FROM records) k "
-    "LEFT JOIN sessions s ON s.session_key = k.session_key ORDER BY s.started_at, s.name"
+_SESSIONS = per_dialect(
+    lambda say: (
+        "SELECT k.session_key, s.name, coalesce(s.version, 0), "
+        f"coalesce(s.chain, {say.blank_chain}) FROM "
+        "(SELECT session_key FROM sessions WHERE version > 0 UNION SELECT session_key FROM records) k "
+        "LEFT JOIN sessions s ON s.session_key = k.session_key ORDER BY s.started_at, s.name"
+    )
 )
 _RECORDS = (
     "SELECT r.position, r.version, r.id, r.type, r.event_version, r.recorded_at, r.generation, "
@@ -23,7 +28,9 @@ _RECORDS = (
 
 def sessions(connection: Any) -> list[tuple[bytes, bytes | None, int, bytes]]:
     """Return key, name, version and chain of all sessions."""
-    found: list[tuple[bytes, bytes | None, int, bytes]] = connection.execute(_SESSIONS).fetchall()
+    found: list[tuple[bytes, bytes | None, int, bytes]] = connection.execute(
+        _SESSIONS(connection.dialect)
+    ).fetchall()
     return found
 
 

@@ -1,58 +1,22 @@
-"""A SQLite database: connections, transactions, and what is done when one fails."""
+"""What a database does for the log: transactions, short reads, and finding out after a failure."""
 
 from __future__ import annotations
 
-import os
-import random
-import threading
-import time
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy import Connection, Engine
 
-from onrecord.transcript.errors import (
-    NotALog,
-    OnRecordError,
-    SchemaVersionMismatch,
-    StorageBusy,
-    StorageError,
-    StorageFailed,
-    Stored,
-)
-from onrecord.transcript.storage import dbapi, files
-from onrecord.transcript.storage.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from onrecord.transcript.errors import StorageError, Stored
+from onrecord.transcript.storage.dialect import Dialect
 from onrecord.transcript.storage.signal import Signal
 
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 10.0
-"""Seconds to wait for another process's write lock."""
-POOL_SIZE, POOL_OVERFLOW = 5, 59
-"""Reading connections that are kept, and those beyond while many threads read at once."""
-LONGEST_PAUSE = 0.02
-"""Seconds between two tries for the write lock, at most; random, so that nobody starves."""
-WAL_KEPT = 64 << 20
-"""Bytes that the WAL file keeps after a checkpoint."""
-
-_SETTINGS = (
-    "PRAGMA foreign_keys=ON",
-    "PRAGMA trusted_schema=OFF",
-    "PRAGMA secure_delete=ON",
-    "PRAGMA recursive_triggers=ON",
-    "PRAGMA mmap_size=0",
-    f"PRAGMA journal_size_limit={WAL_KEPT}",
-    "PRAGMA synchronous=FULL",
-)
-
-_databases: weakref.WeakSet[Database] = weakref.WeakSet()
-_abandoned: list[Any] = []
-"""Connections of the parent process: a child must neither use nor close them."""
+"""Seconds to wait for another writer's lock."""
 
 
 class CommitUnclear(StorageError):
@@ -69,319 +33,80 @@ class CommitUnclear(StorageError):
         self.cause = cause
 
 
-class Database:
-    """One database: a writing connection behind a lock, reading ones in a pool.
+class Database(ABC):
+    """One database. Safe for threads; a forked child opens connections of its own.
 
-    In memory there is one connection for everything. Safe for threads; a forked child opens
-    connections of its own (in memory: it goes on with its copy).
+    The driver's connections that it gives have `dialect` and `next_position` besides what drivers
+    have (`onrecord.transcript.storage.dialect.Connection`).
     """
 
-    def __init__(
-        self, path: str | None, *, create: bool = True, busy_timeout: float = BUSY_TIMEOUT
-    ) -> None:
-        if path is not None:
-            # One file, wherever the process goes; and never a name that SQLite takes for a URI.
-            path = str(Path(path).absolute())
-        self.path = path
-        self.busy_timeout = busy_timeout
-        self._closed = False
-        self._file: files.Identity | None = None
-        if path is not None:
-            self._file = files.claim(path, create=create)
-        try:
-            self._reset()
-            self._retry(lambda: self._prepare(create), "opening the log")
-        except BaseException as error:
-            self.close()
-            if isinstance(error, dbapi.Error):
-                raise dbapi.translate(error, f"opening {path or 'a log in memory'}") from error
-            raise
-        _databases.add(self)
+    dialect: Dialect
+    engine: Engine
+    signal: Signal
+    busy_timeout: float
+    found_schema: int
+    """The schema that it had when it was opened; 0 if there was no log."""
+    errors: type[Exception]
+    """The root of the driver's errors."""
+    integrity_error: type[Exception]
+    """The driver's error for a key that is taken."""
 
-    def _reset(self) -> None:
-        self._lock = threading.RLock()
-        self._watching = threading.Lock()
-        self.signal = Signal()
-        self._writer: Any = None
-        self._synchronous = "FULL"
-        self._watcher: Any = None
-        if self.path is None:
-            memory = getattr(self, "_memory", None) or self._connect()
-            self._memory = memory
-            self.engine = create_engine(
-                "sqlite://", module=dbapi.driver, creator=lambda: memory,
-                poolclass=StaticPool, hide_parameters=True,
-            )  # fmt: skip
-        else:
-            self.engine = create_engine(
-                "sqlite://", module=dbapi.driver, creator=self._connect, poolclass=QueuePool,
-                pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, hide_parameters=True,
-            )  # fmt: skip
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """Return where it is, for messages: no secrets."""
 
-    def _connect(self) -> Any:
-        connection = dbapi.connect(
-            self.path or ":memory:",
-            timeout=0,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
-        try:
-            for setting in _SETTINGS:
-                connection.execute(setting)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    # --- opening ---------------------------------------------------------------------------------
-
-    def _prepare(self, create: bool) -> None:
-        connection = self._write_connection()
-        ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-        found = connection.execute("PRAGMA user_version").fetchone()[0] if ours else 0
-        if found > SCHEMA_VERSION or (found < SCHEMA_VERSION and not create):
-            raise SchemaVersionMismatch(
-                f"{self.path} has schema {found}, this version of onrecord writes {SCHEMA_VERSION}; "
-                "install the version that wrote it, or a newer one",
-                found=found, supported=SCHEMA_VERSION,
-            )  # fmt: skip
-        if found < SCHEMA_VERSION:
-            self._migrate(connection)
-            if self.path is not None:
-                # A rollback journal that came back after a power cut would undo the migration.
-                files.sync_folder(self.path)
-        if self.path is not None:
-            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
-            if mode != "wal":
-                # Only now: a file that SQLite has touched is empty or ours at every moment.
-                mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-                files.sync_folder(self.path)
-            if mode != "wal":
-                raise StorageFailed(
-                    f"{self.path}: no write-ahead log here; use a local file system"
-                )
-
-    def _migrate(self, connection: Any) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            # Another process may have made the log while this one waited.
-            ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-            found = connection.execute("PRAGMA user_version").fetchone()[0] if ours else 0
-            if not ours and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                raise NotALog(
-                    f"{self.path} is another application's database; give another path",
-                    where=self.path,
-                )
-            for statements in MIGRATIONS[found:]:
-                for statement in statements:
-                    connection.execute(statement)
-            if found < SCHEMA_VERSION:
-                connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-    # --- writing ---------------------------------------------------------------------------------
-
-    @contextmanager
-    def write(self, *, durable: bool = True, doing: str = "writing") -> Iterator[Any]:
+    @abstractmethod
+    def write(
+        self,
+        *,
+        durable: bool = True,
+        doing: str = "writing",
+        sessions: Sequence[str] = (),
+        events: int = 0,
+    ) -> AbstractContextManager[Any]:
         """Give the driver's connection in a write transaction; commit at the end.
 
-        Not durable: the commit isn't synced. It survives the process, in order, and a later durable
-        commit carries it. Raise CommitUnclear if the commit itself failed, else a StorageError with
-        nothing stored.
+        `sessions`: those that are written to, made where they aren't there and kept from other writers
+        until the commit; `events`: how many records are written at most. Not durable: the commit isn't
+        synced. It survives the process, in order, and a later durable commit carries it. Raise
+        CommitUnclear if the commit itself failed, else a StorageError with nothing stored.
         """
-        began = time.monotonic()
-        lock = self._lock
-        if not lock.acquire(timeout=self.busy_timeout):
-            waited = time.monotonic() - began
-            raise StorageBusy(f"{doing}: another thread wrote for {waited:.1f} s", waited=waited)
-        try:
-            connection = self._begin(durable, doing, began)
-            try:
-                yield connection
-                self.same_file(doing)
-            except BaseException as error:
-                self._rollback(connection)
-                if isinstance(error, dbapi.Error):
-                    raise dbapi.translate(error, doing) from error
-                raise
-            try:
-                connection.execute("COMMIT")
-            except dbapi.Error as error:
-                self.drop_writer()
-                raise CommitUnclear(error) from error
-        finally:
-            lock.release()
-        self.signal.ring()
 
-    def _begin(self, durable: bool, doing: str, began: float) -> Any:
-        connection = self._writer
-        if connection is None:
-            connection = self._retry(self._write_connection, doing, began)
-        wanted = "FULL" if durable else "NORMAL"
-        if self._synchronous != wanted:
-            self._retry(lambda: connection.execute(f"PRAGMA synchronous={wanted}"), doing, began)
-            self._synchronous = wanted
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except dbapi.Error:
-            self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), doing, began)
-        return connection
-
-    def _write_connection(self) -> Any:
-        self._check_open()
-        if self._writer is None:
-            if self.path is None:
-                self._writer = self._memory
-            else:
-                self.same_file("opening")
-                self._writer = self._connect()
-                self._synchronous = "FULL"
-        return self._writer
-
-    def _rollback(self, connection: Any) -> None:
-        try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        except dbapi.Error:
-            # A connection that can't roll back is closed, which rolls back.
-            self.drop_writer()
-
-    def drop_writer(self) -> None:
-        """Close the writing connection; the next write opens another."""
-        writer, self._writer = self._writer, None
-        if writer is not None and self.path is not None:
-            writer.close()
-
+    @abstractmethod
     def flush(self, connection: Any) -> None:
-        """Write a row, so that the commit syncs whatever was committed before without a sync."""
-        connection.execute("UPDATE flushes SET count = count + 1")
+        """Write something, so that the commit syncs whatever was committed before without a sync."""
 
-    def checkpoint(self) -> None:
-        """Move the WAL into the database file and sync both. Raise StorageError if it can't be done."""
-        if self.path is None:
-            return
+    @abstractmethod
+    def settle(
+        self,
+        unclear: CommitUnclear,
+        sessions: Sequence[str],
+        is_there: Callable[[Any], bool],
+        doing: str,
+    ) -> bool:
+        """Find out whether a commit that failed happened, so that the answer stays true.
 
-        def run() -> None:
-            connection = self._write_connection()
-            busy = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0]
-            if busy:
-                raise StorageBusy("checkpoint: a reader or writer is in the way", waited=0.0)
+        `is_there` looks for what was written, on a driver's connection. Raise StorageError if the
+        database can't be asked.
+        """
 
-        with self._lock:
-            self._retry(run, "checkpoint")
-
-    def same_file(self, doing: str) -> None:
-        """Raise StorageFailed if the file at the path isn't the one that was opened."""
-        if self.path is not None and files.identity(self.path) != self._file:
-            raise StorageFailed(
-                f"{doing}: {self.path} was deleted or replaced while it was open; put it back, or "
-                "open the log anew",
-            )
-
-    # --- reading ---------------------------------------------------------------------------------
-
+    @abstractmethod
     def read(self, doing: str, run: Callable[[Any], T]) -> T:
-        """Return what `run` makes of a driver connection: a short read, fetched whole."""
+        """Return what `run` makes of a driver's connection: a short read, fetched whole."""
 
-        def attempt() -> T:
-            if self.path is None:
-                with self._lock:
-                    return run(self._write_connection())
-            self._check_open()
-            self.same_file(doing)
-            raw = self.engine.raw_connection()
-            try:
-                return run(raw.driver_connection)
-            finally:
-                raw.close()
-
-        return self._retry(attempt, doing)
-
+    @abstractmethod
     def select(self, doing: str, run: Callable[[Connection], T]) -> T:
         """Return what `run` makes of a SQLAlchemy connection: a short read, fetched whole."""
 
-        def attempt() -> T:
-            self._check_open()
-            if self.path is None:
-                with self._lock, self.engine.connect() as connection:
-                    return run(connection)
-            self.same_file(doing)
-            with self.engine.connect() as connection:
-                return run(connection)
-
-        return self._retry(attempt, doing)
-
+    @abstractmethod
     def data_version(self) -> int:
-        """Return a number that changes when another connection commits (constant in memory)."""
-        if self.path is None:
-            return 0
+        """Return a number that changes when another process commits (constant in memory)."""
 
-        def attempt() -> int:
-            with self._watching:
-                self.same_file("following the log")
-                if self._watcher is None:
-                    self._watcher = self._connect()
-                return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+    @abstractmethod
+    def translate(self, error: BaseException, doing: str) -> Exception:
+        """Return our error for one of the driver's, when nothing was stored."""
 
-        return self._retry(attempt, "following the log")
-
-    def _retry(self, run: Callable[[], T], doing: str, began: float | None = None) -> T:
-        start = time.monotonic() if began is None else began
-        pause = 0.0005
-        while True:
-            try:
-                return run()
-            except (dbapi.Error, DBAPIError, StorageBusy) as raised:
-                error = raised.orig if isinstance(raised, DBAPIError) else raised
-                assert error is not None
-                waited = time.monotonic() - start
-                busy = isinstance(error, StorageBusy) or dbapi.code(error) in (
-                    dbapi.BUSY, dbapi.LOCKED
-                )  # fmt: skip
-                if not busy or waited >= self.busy_timeout:
-                    if isinstance(error, OnRecordError):
-                        raise
-                    raise dbapi.translate(error, doing, waited) from error
-            time.sleep(random.uniform(0.0, pause))  # noqa: S311 - spreads contenders, no secret
-            pause = min(pause * 2, LONGEST_PAUSE)
-
-    # --- closing ---------------------------------------------------------------------------------
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StorageFailed("the log is closed; open it again")
-
+    @abstractmethod
     def close(self) -> None:
         """Close all connections. Idempotent."""
-        if self._closed:
-            return
-        self._closed = True
-        _databases.discard(self)
-        with self._lock, self._watching:
-            for connection in (self._watcher, self._writer, getattr(self, "_memory", None)):
-                if connection is not None:
-                    connection.close()
-            self._watcher = self._writer = self._memory = None
-            self.engine.dispose()
-        if self._file is not None:
-            files.release(self._file)
-
-    def _after_fork(self) -> None:
-        if self.path is not None:
-            _abandoned.extend((self._writer, self._watcher, self.engine.pool, self.engine))
-        self._reset()
-
-
-def _forked() -> None:
-    for database in list(_databases):
-        database._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

@@ -19,6 +19,7 @@ except ImportError:  # not a POSIX system
     resource = None  # type: ignore[assignment]
 
 from onrecord.transcript.errors import OnRecordError, StorageBusy, StorageFailed, StorageFull
+from onrecord.transcript.storage.dialect import SQLITE
 
 driver: Any = module
 """The driver's module, for SQLAlchemy."""
@@ -31,9 +32,18 @@ _IOERR_WRITE = 778
 _FIXED_BRANCHES = (((3, 44, 6), (3, 45)), ((3, 50, 7), (3, 51)))
 
 
+class Connection(driver.Connection):  # type: ignore[misc,name-defined,unused-ignore]
+    """The driver's connection, with what our statements ask for."""
+
+    dialect = SQLITE
+
+    def next_position(self) -> None:
+        """Return None: AUTOINCREMENT gives the positions."""
+
+
 def connect(database: str, **options: Any) -> Any:
     """Return a driver connection."""
-    return driver.connect(database, **options)
+    return driver.connect(database, factory=Connection, **options)
 
 
 def has_wal_fault() -> bool:

@@ -13,8 +13,8 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.utils import Environment, EnvType, resolve_topic, strtobool
 
-from onrecord.transcript.storage.database import BUSY_TIMEOUT, Database
-from onrecord.transcript.storage.files import path_of
+from onrecord.transcript.storage.database import BUSY_TIMEOUT
+from onrecord.transcript.storage.opening import open_database
 from onrecord.transcript.storage.recorders import (
     SQLAggregateRecorder,
     SQLApplicationRecorder,
@@ -47,7 +47,7 @@ class Factory(InfrastructureFactory[SQLTrackingRecorder]):
             raise InfrastructureFactoryError(
                 f"{self.ONRECORD_BUSY_TIMEOUT} is {seconds!r}; give seconds"
             ) from None
-        self.database = Database(path_of(url), busy_timeout=timeout)
+        self.database = open_database(url, busy_timeout=timeout)
 
     def aggregate_recorder(self, purpose: str = "events") -> AggregateRecorder:
         """Return a recorder without notifications; `purpose` names its table."""

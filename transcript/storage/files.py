@@ -12,9 +12,6 @@ import stat
 import threading
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
-
 from onrecord.transcript.errors import NotALog, StorageFailed
 from onrecord.transcript.storage.schema import APPLICATION_ID
 
@@ -142,21 +139,3 @@ def _check(fd: int, path: str, *, create: bool) -> None:
             f"{path} is another application's database and was left untouched; give another path",
             where=path,
         )
-
-
-def path_of(url: str | os.PathLike[str]) -> str | None:
-    """Return the file of a URL (or of a plain path), None for a log in memory.
-
-    Raise NotALog for another kind of URL, and for one with a host (a slash too few) or options.
-    """
-    text = os.fspath(url)
-    if "://" not in text:
-        return None if text in ("", ":memory:") else text
-    try:
-        parsed = make_url(text)
-    except ArgumentError as error:
-        raise NotALog(f"{text!r} isn't a URL; use sqlite:///path", where=text) from error
-    if parsed.get_backend_name() != "sqlite" or parsed.host or parsed.query:
-        where = parsed.render_as_string(hide_password=True)
-        raise NotALog(f"{where} isn't supported; use sqlite:///path", where=where)
-    return None if parsed.database in (None, "", ":memory:") else parsed.database

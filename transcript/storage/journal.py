@@ -14,6 +14,7 @@ from onrecord.transcript import evidence
 from onrecord.transcript.codec import decode
 from onrecord.transcript.events import Event, UnknownEvent
 from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.storage.dialect import per_dialect
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,13 +27,18 @@ _OF_SESSION = (
     f"SELECT {_RECORD} FROM sessions s JOIN records r ON r.session_key = s.session_key "
     "WHERE s.name = ? AND r.version > ? ORDER BY r.version LIMIT ?"
 )
-_ALL = f"{_FROM}WHERE r.position > ? ORDER BY r.position LIMIT ?"
+_ALL = per_dialect(
+    lambda say: f"{_FROM}WHERE r.position > ? AND {say.settled} ORDER BY r.position LIMIT ?"
+)
+_LAST = per_dialect(
+    lambda say: f"SELECT coalesce(max(r.position), 0) FROM records r WHERE {say.settled}"
+)
 _BY_ID = f"{_FROM}WHERE r.id = ?"
 _HEAD = "SELECT session_key, version, chain FROM sessions WHERE name = ?"
 _NEW_SESSION = "INSERT INTO sessions VALUES (?, ?, 0, ?, ?, ?)"
 _INSERT = (
-    "INSERT INTO records (session_key, version, id, type, event_version, recorded_at, generation, "
-    "commitment, leaf, chain, salt, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO records (position, session_key, version, id, type, event_version, recorded_at, generation, "
+    "commitment, leaf, chain, salt, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SESSIONS = (
     "SELECT name, version, started_at, updated_at, chain FROM sessions "
@@ -136,10 +142,11 @@ def insert(
         head.key, version, id_bytes, type_, event_version, recorded_at, generation, commitment
     )
     chain = evidence.link(head.chain, leaf)
+    position = connection.next_position()
     cursor = connection.execute(
         _INSERT,
         (
-            head.key, version, id_bytes, type_, event_version, recorded_at, generation,
+            position, head.key, version, id_bytes, type_, event_version, recorded_at, generation,
             commitment, leaf, chain, salt, payload,
         ),
     )  # fmt: skip
@@ -147,7 +154,7 @@ def insert(
     return Recorded(
         session=head.session,
         version=version,
-        position=cursor.lastrowid,
+        position=cursor.lastrowid if position is None else position,
         id=id,
         type=type_,
         event=event,
@@ -175,12 +182,15 @@ def of_session(connection: Any, session: str, after: int, limit: int) -> list[Re
 
 def of_all(connection: Any, after: int, limit: int) -> list[Recorded]:
     """Return records of the log after a position."""
-    return [recorded(row) for row in connection.execute(_ALL, (after, limit)).fetchall()]
+    return [
+        recorded(row)
+        for row in connection.execute(_ALL(connection.dialect), (after, limit)).fetchall()
+    ]
 
 
 def last_position(connection: Any) -> int:
     """Return the position of the newest record, 0 if there is none."""
-    return int(connection.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0])
+    return int(connection.execute(_LAST(connection.dialect)).fetchone()[0])
 
 
 def evolve(

@@ -6,13 +6,15 @@ from typing import Any
 
 from onrecord.transcript.errors import LeaseHeld, LeaseLost
 from onrecord.transcript.leases import Lease, LeaseState
+from onrecord.transcript.storage.dialect import per_dialect
 from onrecord.transcript.storage.journal import head, moment
 
-# Milliseconds are what julianday() keeps.
-_NOW = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000"
-_STATE = (
-    f"SELECT l.owner, l.generation, l.expires_at, {_NOW} FROM leases l "
-    "JOIN sessions s ON s.session_key = l.session_key WHERE s.name = ?"
+_NOW = per_dialect(lambda say: f"SELECT {say.clock}")
+_STATE = per_dialect(
+    lambda say: (
+        f"SELECT l.owner, l.generation, l.expires_at, {say.clock} FROM leases l "
+        "JOIN sessions s ON s.session_key = l.session_key WHERE s.name = ?"
+    )
 )
 _TAKE = (
     "INSERT INTO leases VALUES (?, ?, ?, ?) ON CONFLICT (session_key) DO UPDATE SET "
@@ -22,7 +24,7 @@ _TAKE = (
 
 def state(connection: Any, session: str) -> LeaseState | None:
     """Return the session's lease, None if there never was one."""
-    row = connection.execute(_STATE, (session.encode(),)).fetchone()
+    row = connection.execute(_STATE(connection.dialect), (session.encode(),)).fetchone()
     if row is None:
         return None
     owner, generation, expires_at, now = row
@@ -75,7 +77,7 @@ def check(connection: Any, lease: Lease, *, expired: bool = False) -> None:
 def _take(connection: Any, session: str, owner: str, generation: int, ttl: float) -> Lease:
     stands = head(connection, session, create=True)
     assert stands is not None
-    now = connection.execute(f"SELECT {_NOW}").fetchone()[0]
+    now = connection.execute(_NOW(connection.dialect)).fetchone()[0]
     expires_at = now + int(ttl * 1_000_000)
     connection.execute(_TAKE, (stands.key, owner.encode(), generation, expires_at))
     return Lease(session, owner, generation, moment(expires_at))

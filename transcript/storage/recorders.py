@@ -23,11 +23,9 @@ from eventsourcing.persistence import (
     TrackingRecorder,
 )
 from sqlalchemy import Executable, MetaData, Table, func, select
-from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.schema import CreateTable
 
 from onrecord.transcript.errors import OnRecordError
-from onrecord.transcript.storage import dbapi
 from onrecord.transcript.storage.database import Database
 from onrecord.transcript.storage.tables import (
     as_parameter,
@@ -60,7 +58,7 @@ class SQLRecorder(Recorder):
             with self.database.write(doing="recording") as connection:
                 try:
                     yield connection
-                except dbapi.IntegrityError as error:
+                except self.database.integrity_error as error:
                     raise IntegrityError(str(error)) from error
         except OnRecordError as error:
             raise OperationalError(str(error)) from error
@@ -82,7 +80,8 @@ class SQLRecorder(Recorder):
 
     def insert_statement(self, table: Table, *names: str) -> str:
         """Return the INSERT for these columns, for the driver."""
-        return str(insert(table).compile(dialect=self.database.engine.dialect, column_keys=names))
+        places = ", ".join("?" * len(names))
+        return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({places})"
 
 
 class SQLAggregateRecorder(SQLRecorder, AggregateRecorder):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onrecord.transcript.errors import SchemaVersionMismatch
+
 APPLICATION_ID = 0x6F6E7263
 """'onrc', at byte 68 of the file: what makes a SQLite file ours."""
 
@@ -95,6 +97,88 @@ _FIRST = (
         BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    # One build is live; another is made beside it and takes its place. `code`: the version of the
+    # projection's rules that it was made with.
+    """CREATE TABLE projection_builds (
+        build INTEGER PRIMARY KEY AUTOINCREMENT,
+        code INTEGER NOT NULL,
+        live INTEGER NOT NULL CHECK (live IN (0, 1)),
+        started_at INTEGER NOT NULL
+    )""",
+    # How far each session is projected. `state`: what goes on from there.
+    """CREATE TABLE projected_sessions (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        build INTEGER NOT NULL REFERENCES projection_builds (build),
+        session_key BLOB NOT NULL REFERENCES sessions (session_key),
+        version INTEGER NOT NULL,
+        turns INTEGER NOT NULL,
+        shown INTEGER NOT NULL,
+        state BLOB NOT NULL,
+        UNIQUE (session_key, build)
+    )""",
+    # `place`: how many turns began before it. `clean`: from its first version on, no event names
+    # anything of the turns before. `shown`: it is in the model's view.
+    """CREATE TABLE projected_turns (
+        id INTEGER PRIMARY KEY,
+        number INTEGER NOT NULL REFERENCES projected_sessions (number),
+        place INTEGER NOT NULL,
+        first_version INTEGER NOT NULL,
+        clean INTEGER NOT NULL,
+        closed INTEGER NOT NULL,
+        shown INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        rows BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        UNIQUE (number, place)
+    )""",
+    "CREATE INDEX projected_turns_shown ON projected_turns (number, place) WHERE shown = 1",
+    "CREATE INDEX projected_turns_clean ON projected_turns (number, place) WHERE clean = 1",
+    # Which turn first named something: `name` is a digest of it.
+    """CREATE TABLE projected_names (
+        number INTEGER NOT NULL REFERENCES projected_sessions (number),
+        name INTEGER NOT NULL,
+        place INTEGER NOT NULL,
+        PRIMARY KEY (number, name)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE projected_deliveries (
+        number INTEGER NOT NULL REFERENCES projected_sessions (number),
+        first_version INTEGER NOT NULL,
+        place INTEGER NOT NULL,
+        history BLOB NOT NULL,
+        PRIMARY KEY (number, first_version)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE projected_findings (
+        number INTEGER NOT NULL REFERENCES projected_sessions (number),
+        place INTEGER NOT NULL,
+        found BLOB NOT NULL,
+        PRIMARY KEY (number, place)
+    ) WITHOUT ROWID""",
+    # Records that could not be folded in, and why.
+    """CREATE TABLE projected_aside (
+        build INTEGER NOT NULL REFERENCES projection_builds (build),
+        position INTEGER NOT NULL,
+        session_key BLOB NOT NULL,
+        version INTEGER NOT NULL,
+        reason BLOB NOT NULL,
+        PRIMARY KEY (build, position)
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 """Statements that take a log from schema n to schema n + 1; a new one runs all of them."""
 SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def wrong_schema(where: str, found: int) -> SchemaVersionMismatch:
+    """Return the error for a log of another schema, that says what to do."""
+    if found > SCHEMA_VERSION:
+        mend = "install the version that wrote it, or a newer one"
+    elif found == 0:
+        mend = "there is no log in it yet; open it for writing"
+    else:
+        mend = "stop the writers and run `onrecord migrate`"
+    return SchemaVersionMismatch(
+        f"{where} has schema {found}, this version of onrecord writes {SCHEMA_VERSION}; {mend}",
+        found=found, supported=SCHEMA_VERSION,
+    )  # fmt: skip

@@ -1,0 +1,363 @@
+"""A SQLite database: connections, transactions, and what is done when one fails."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from onrecord.transcript.errors import (
+    OnRecordError,
+    StorageBusy,
+    StorageFailed,
+)
+from onrecord.transcript.storage import dbapi, files, preparing
+from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
+from onrecord.transcript.storage.dialect import SQLITE
+from onrecord.transcript.storage.signal import Signal
+
+T = TypeVar("T")
+
+POOL_SIZE, POOL_OVERFLOW = 5, 59
+"""Reading connections that are kept, and those beyond while many threads read at once."""
+LONGEST_PAUSE = 0.02
+"""Seconds between two tries for the write lock, at most; random, so that nobody starves."""
+WAL_KEPT = 64 << 20
+"""Bytes that the WAL file keeps after a checkpoint."""
+
+_SETTINGS = (
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA recursive_triggers=ON",
+    "PRAGMA mmap_size=0",
+    f"PRAGMA journal_size_limit={WAL_KEPT}",
+    "PRAGMA synchronous=FULL",
+)
+
+_databases: weakref.WeakSet[SQLiteDatabase] = weakref.WeakSet()
+_abandoned: list[Any] = []
+"""Connections of the parent process: a child must neither use nor close them."""
+
+
+class SQLiteDatabase(Database):
+    """A file: a writing connection behind a lock, reading ones in a pool.
+
+    In memory there is one connection for everything; a forked child goes on with its copy.
+    """
+
+    dialect = SQLITE
+    errors = dbapi.Error
+    integrity_error = dbapi.IntegrityError
+
+    def __init__(
+        self,
+        path: str | None,
+        *,
+        create: bool = True,
+        busy_timeout: float = BUSY_TIMEOUT,
+        migrate: bool = False,
+    ) -> None:
+        if path is not None:
+            # One file, wherever the process goes; and never a name that SQLite takes for a URI.
+            path = str(Path(path).absolute())
+        self.path = path
+        self.busy_timeout = busy_timeout
+        self._closed = False
+        self._file: files.Identity | None = None
+        if path is not None:
+            self._file = files.claim(path, create=create)
+        try:
+            self._reset()
+            self._retry(lambda: self._prepare(create, migrate), "opening the log")
+        except BaseException as error:
+            self.close()
+            if isinstance(error, dbapi.Error):
+                raise dbapi.translate(error, f"opening {path or 'a log in memory'}") from error
+            raise
+        _databases.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.RLock()
+        self._watching = threading.Lock()
+        self.signal = Signal()
+        self._writer: Any = None
+        self._synchronous = "FULL"
+        self._watcher: Any = None
+        if self.path is None:
+            memory = getattr(self, "_memory", None) or self._connect()
+            self._memory = memory
+            self.engine = create_engine(
+                "sqlite://", module=dbapi.driver, creator=lambda: memory,
+                poolclass=StaticPool, hide_parameters=True,
+            )  # fmt: skip
+        else:
+            self.engine = create_engine(
+                "sqlite://", module=dbapi.driver, creator=self._connect, poolclass=QueuePool,
+                pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, hide_parameters=True,
+            )  # fmt: skip
+
+    def _connect(self) -> Any:
+        connection = dbapi.connect(
+            self.path or ":memory:",
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        try:
+            for setting in _SETTINGS:
+                connection.execute(setting)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    # --- opening ---------------------------------------------------------------------------------
+
+    def _prepare(self, create: bool, migrate: bool) -> None:
+        connection = self._write_connection()
+        self.found_schema = preparing.prepare(connection, self.path, create=create, migrate=migrate)
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def write(
+        self,
+        *,
+        durable: bool = True,
+        doing: str = "writing",
+        sessions: Sequence[str] = (),  # noqa: ARG002 - one writer at a time
+        events: int = 0,  # noqa: ARG002
+    ) -> Iterator[Any]:
+        """Give the driver's connection in a write transaction; see Database.write."""
+        began = time.monotonic()
+        lock = self._lock
+        if not lock.acquire(timeout=self.busy_timeout):
+            waited = time.monotonic() - began
+            raise StorageBusy(f"{doing}: another thread wrote for {waited:.1f} s", waited=waited)
+        try:
+            connection = self._begin(durable, doing, began)
+            try:
+                yield connection
+                self.same_file(doing)
+            except BaseException as error:
+                self._rollback(connection)
+                if isinstance(error, dbapi.Error):
+                    raise dbapi.translate(error, doing) from error
+                raise
+            try:
+                connection.execute("COMMIT")
+            except dbapi.Error as error:
+                self.drop_writer()
+                raise CommitUnclear(error) from error
+        finally:
+            lock.release()
+        self.signal.ring()
+
+    def _begin(self, durable: bool, doing: str, began: float) -> Any:
+        connection = self._writer
+        if connection is None:
+            connection = self._retry(self._write_connection, doing, began)
+        wanted = "FULL" if durable else "NORMAL"
+        if self._synchronous != wanted:
+            self._retry(lambda: connection.execute(f"PRAGMA synchronous={wanted}"), doing, began)
+            self._synchronous = wanted
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except dbapi.Error:
+            self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), doing, began)
+        return connection
+
+    def _write_connection(self) -> Any:
+        self._check_open()
+        if self._writer is None:
+            if self.path is None:
+                self._writer = self._memory
+            else:
+                self.same_file("opening")
+                self._writer = self._connect()
+                self._synchronous = "FULL"
+        return self._writer
+
+    def _rollback(self, connection: Any) -> None:
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except dbapi.Error:
+            # A connection that can't roll back is closed, which rolls back.
+            self.drop_writer()
+
+    def drop_writer(self) -> None:
+        """Close the writing connection; the next write opens another."""
+        writer, self._writer = self._writer, None
+        if writer is not None and self.path is not None:
+            writer.close()
+
+    def flush(self, connection: Any) -> None:
+        """Write a row, so that the commit syncs whatever was committed before without a sync."""
+        connection.execute("UPDATE flushes SET count = count + 1")
+
+    def settle(
+        self,
+        unclear: CommitUnclear,
+        sessions: Sequence[str],  # noqa: ARG002
+        is_there: Callable[[Any], bool],
+        doing: str,
+    ) -> bool:
+        """Find out whether a commit that failed happened.
+
+        A commit whose sync failed may be in the WAL and not in its index: it would come back after a
+        crash. A write of our own takes its place there, and only then a "no" is final.
+        """
+        found = self.read(doing, is_there)
+        if not found and not dbapi.wrote_nothing(unclear.cause):
+            with self.write(doing=doing) as connection:
+                found = is_there(connection)
+                self.flush(connection)
+        if found:
+            self.checkpoint()
+        return found
+
+    def translate(self, error: BaseException, doing: str) -> Exception:
+        """Return our error for one of the driver's, when nothing was stored."""
+        return dbapi.translate(error, doing)
+
+    @property
+    def where(self) -> str:
+        """Return the path, for messages."""
+        return self.path or "the log in memory"
+
+    def checkpoint(self) -> None:
+        """Move the WAL into the database file and sync both. Raise StorageError if it can't be done."""
+        if self.path is None:
+            return
+
+        def run() -> None:
+            connection = self._write_connection()
+            busy = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0]
+            if busy:
+                raise StorageBusy("checkpoint: a reader or writer is in the way", waited=0.0)
+
+        with self._lock:
+            self._retry(run, "checkpoint")
+
+    def same_file(self, doing: str) -> None:
+        """Raise StorageFailed if the file at the path isn't the one that was opened."""
+        if self.path is not None and files.identity(self.path) != self._file:
+            raise StorageFailed(
+                f"{doing}: {self.path} was deleted or replaced while it was open; put it back, or "
+                "open the log anew",
+            )
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def read(self, doing: str, run: Callable[[Any], T]) -> T:
+        """Return what `run` makes of a driver connection: a short read, fetched whole."""
+
+        def attempt() -> T:
+            if self.path is None:
+                with self._lock:
+                    return run(self._write_connection())
+            self._check_open()
+            self.same_file(doing)
+            raw = self.engine.raw_connection()
+            try:
+                return run(raw.driver_connection)
+            finally:
+                raw.close()
+
+        return self._retry(attempt, doing)
+
+    def select(self, doing: str, run: Callable[[Connection], T]) -> T:
+        """Return what `run` makes of a SQLAlchemy connection: a short read, fetched whole."""
+
+        def attempt() -> T:
+            self._check_open()
+            if self.path is None:
+                with self._lock, self.engine.connect() as connection:
+                    return run(connection)
+            self.same_file(doing)
+            with self.engine.connect() as connection:
+                return run(connection)
+
+        return self._retry(attempt, doing)
+
+    def data_version(self) -> int:
+        """Return a number that changes when another connection commits (constant in memory)."""
+        if self.path is None:
+            return 0
+
+        def attempt() -> int:
+            with self._watching:
+                self.same_file("following the log")
+                if self._watcher is None:
+                    self._watcher = self._connect()
+                return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+
+        return self._retry(attempt, "following the log")
+
+    def _retry(self, run: Callable[[], T], doing: str, began: float | None = None) -> T:
+        start = time.monotonic() if began is None else began
+        pause = 0.0005
+        while True:
+            try:
+                return run()
+            except (dbapi.Error, DBAPIError, StorageBusy) as raised:
+                error = raised.orig if isinstance(raised, DBAPIError) else raised
+                assert error is not None
+                waited = time.monotonic() - start
+                busy = isinstance(error, StorageBusy) or dbapi.code(error) in (
+                    dbapi.BUSY, dbapi.LOCKED
+                )  # fmt: skip
+                if not busy or waited >= self.busy_timeout:
+                    if isinstance(error, OnRecordError):
+                        raise
+                    raise dbapi.translate(error, doing, waited) from error
+            time.sleep(random.uniform(0.0, pause))  # noqa: S311 - spreads contenders, no secret
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    # --- closing ---------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageFailed("the log is closed; open it again")
+
+    def close(self) -> None:
+        """Close all connections. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        _databases.discard(self)
+        with self._lock, self._watching:
+            for connection in (self._watcher, self._writer, getattr(self, "_memory", None)):
+                if connection is not None:
+                    connection.close()
+            self._watcher = self._writer = self._memory = None
+            self.engine.dispose()
+        if self._file is not None:
+            files.release(self._file)
+
+    def _after_fork(self) -> None:
+        if self.path is not None:
+            _abandoned.extend((self._writer, self._watcher, self.engine.pool, self.engine))
+        self._reset()
+
+
+def _forked() -> None:
+    for database in list(_databases):
+        database._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
