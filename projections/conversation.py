@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from onrecord.projections.erasure import ERASED, erase_message, erase_turn
+from onrecord.projections.erasure import ERASED, erase_message, erase_results, erase_turn
 from onrecord.projections.lines import Facts, Place, Results, Said
 from onrecord.projections.outgoing import Outgoing
 from onrecord.projections.rows import Row
@@ -71,8 +71,14 @@ class Compaction:
 
 @dataclass(slots=True)
 class Conversation:
-    """One session, folded. `version` is that of the last event taken in."""
+    """One session, folded. `version` is that of the last event taken in.
 
+    A fold may begin in the middle of a session, at a turn from which on nothing names what lies
+    before: `first_order` turns do, and `tracked` tells whether there are deliveries among them.
+    """
+
+    first_order: int = 0
+    tracked: bool = False
     version: int = 0
     turns: dict[str, Facts] = field(default_factory=dict)
     deliveries: dict[str, Outgoing] = field(default_factory=dict)
@@ -80,7 +86,7 @@ class Conversation:
     results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]] = field(
         default_factory=dict
     )
-    conflicts: list[Recorded] = field(default_factory=list)
+    conflicts: list[tuple[int, Event]] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
     _names: TurnNames = field(default_factory=TurnNames)
@@ -88,15 +94,20 @@ class Conversation:
     _naming: dict[str, list[Outgoing]] = field(default_factory=dict)
     _callers: dict[str, str] = field(default_factory=dict)
     _withdrawn: dict[str, int] = field(default_factory=dict)
-    _views: dict[str, tuple[object, TurnView]] = field(default_factory=dict)
+    _views: dict[str, TurnView] = field(default_factory=dict)
+    _changed: set[str] = field(default_factory=set)
+    _last: str | None = None
 
     def apply(self, recorded: Recorded) -> None:
-        """Take the session's next event in; one of an unknown type makes no row."""
-        event, version = recorded.event, recorded.version
+        """Take the session's next record in; one of an unknown type makes no row."""
+        self.evolve(recorded.event, recorded.version)
+
+    def evolve(self, event: Event, version: int) -> None:
+        """Take the session's next event in, which stands at `version`."""
         turn = self._names.evolve(event)
         self.version = version
         if event.conflicts_with is not None:
-            self.conflicts.append(recorded)
+            self.conflicts.append((version, event))
             return
         if turn is not None:
             facts = self.turns.get(turn) or self._open(turn, version)
@@ -106,7 +117,13 @@ class Conversation:
             handler(self, event, version, turn)
 
     def _open(self, turn: str, version: int, *, counts: bool = True) -> Facts:
-        facts = self.turns[turn] = Facts(turn, version, len(self.turns), counts, last=version)
+        order = self.first_order + len(self.turns)
+        facts = self.turns[turn] = Facts(turn, version, order, counts, last=version)
+        self._changed.add(turn)
+        if counts:
+            if self._last is not None:
+                self._touch(self._last)  # which isn't the last one any more
+            self._last = turn
         return facts
 
     def rows(self, *, full: bool = False) -> list[Row]:
@@ -124,8 +141,22 @@ class Conversation:
 
     def views(self) -> list[TurnView]:
         """Return all turns in order, each with its rows."""
-        last = next((name for name in reversed(self.turns) if self.turns[name].counts), None)
-        return [self._view(name, last=name == last) for name in self.turns]
+        return [self.view_of(name) for name in self.turns]
+
+    def view_of(self, name: str) -> TurnView:
+        """Return one turn with its rows: the same object as long as nothing of it changes."""
+        known = self._views.get(name)
+        if known is None:
+            facts = self.turns[name]
+            answers = {message: self._answers(name, message) for message in facts.produced}
+            place = Place(name == self._last, self.tracked)
+            known = self._views[name] = view(facts, place, answers)
+        return known
+
+    def take_changed(self) -> set[str]:
+        """Return the turns whose view may be another than when this was last asked."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def compaction(self) -> Compaction | None:
         """Return the newest compaction that still holds."""
@@ -138,15 +169,6 @@ class Conversation:
 
     def _swallowed(self, compaction: Compaction) -> set[str]:
         return {name for name, facts in self.turns.items() if compaction.stands_for(facts)}
-
-    def _view(self, name: str, *, last: bool) -> TurnView:
-        facts = self.turns[name]
-        key = (facts.revision, Place(last, bool(self.deliveries)))
-        known = self._views.get(name)
-        if known is None or known[0] != key:
-            answers = {message: self._answers(name, message) for message in facts.produced}
-            known = self._views[name] = (key, view(facts, key[1], answers))
-        return known[1]
 
     def _answers(self, turn: str, message: str) -> Results:
         """Match a message's calls with results: those of its turn first, then strays [7]."""
@@ -184,9 +206,14 @@ class Conversation:
         return self._home.get(str(message)) or (self._names.resolve(turn) if turn else "")
 
     def _touch(self, turn: str) -> Facts:
-        facts = self.turns[turn]
-        facts.revision += 1
-        return facts
+        """Return a turn's facts, for a change."""
+        self._views.pop(turn, None)
+        self._changed.add(turn)
+        return self.turns[turn]
+
+    def _touch_all(self) -> None:
+        self._views.clear()
+        self._changed.update(self.turns)
 
     # One method an event type: (event, version, turn).
 
@@ -261,13 +288,12 @@ class Conversation:
             self._naming.setdefault(delivery.message, []).append(delivery)
         home = self._home.get(delivery.message) if delivery.message else None
         named = event.turn is not None and event.message not in self._home
-        if home is None and named and not self._facts(delivery).counts:
+        if home is None and named and not self.turns[delivery.turn].counts:
             home = turn  # an outcome came first, or a part without a turn
         if home is not None and home != delivery.turn:
             self._move(delivery, home)
             return
-        facts = self._facts(delivery)
-        facts.revision += 1
+        facts = self._touch(delivery.turn)
         facts.last = max(facts.last, version)
         if delivery.kind != "notice":
             facts.said_at = version
@@ -284,12 +310,12 @@ class Conversation:
         delivery.evolve(event, version)
         self._touch(delivery.turn)
 
-    def _facts(self, delivery: Outgoing) -> Facts:
-        return self.turns[delivery.turn]
-
     def _begin(self, delivery: Outgoing, turn: str | None) -> Outgoing:
         """Enter a delivery; without a turn it is a closed turn of its own, named by it [1]."""
         self.deliveries[delivery.id] = delivery
+        if not self.tracked:
+            self.tracked = True
+            self._touch_all()
         if turn is None:
             turn = f"delivery:{delivery.id}"
             while turn in self.turns:
@@ -317,7 +343,7 @@ class Conversation:
         to_turn = self.turns.get(self._names.resolve(event.to_turn))
         if to_turn is None:
             return
-        self.hidden.update(islice(self.turns, to_turn.order, None))
+        self.hidden.update(islice(self.turns, to_turn.order - self.first_order, None))
         for compaction in self.compactions:
             compaction.void = compaction.void or compaction.stands_for(to_turn)
 
@@ -328,19 +354,17 @@ class Conversation:
             turns.append(self._names.resolve(str(turn)))
         for name in turns:
             if name in self.turns:
-                erase_turn(self._touch(name), self.results)
+                erase_turn(self._touch(name))
+        erase_results(self.results, set(turns))
         if message := target.get("message"):
             sent = self._naming.get(str(message), ())
             homes = dict.fromkeys(delivery.turn for delivery in sent)
             if home := self._home.get(str(message)):
                 homes[home] = None
-            last = next((name for name in reversed(self.turns) if self.turns[name].counts), None)
             for name in homes:
-                lines = self._view(name, last=name == last).lines
-                erase_message(self._touch(name), str(message), lines)
+                erase_message(self.turns[name], str(message), self.view_of(name).lines)
             turns.extend(homes)
-        for facts in self.turns.values():
-            facts.revision += 1  # a result may stand in another turn than its own
+        self._touch_all()  # a result may stand in another turn than its own
         for compaction in self.compactions:
             if any(self.turns[n].order <= compaction.through for n in turns if n in self.turns):
                 compaction.summary = ERASED

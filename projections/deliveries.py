@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -84,7 +84,7 @@ class DeliveryHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
 def deliveries(records: Iterable[Recorded]) -> list[DeliveryHistory]:
     """Return the history of each delivery of a session, notices among them, by first attempt."""
     conversation = Conversation()
-    seen: dict[str, list[Recorded]] = {}
+    by_version: dict[int, Recorded] = {}
     late: set[int] = set()
     generation = 0
     for recorded in records:
@@ -92,13 +92,31 @@ def deliveries(records: Iterable[Recorded]) -> list[DeliveryHistory]:
         generation = max(generation, recorded.generation)
         if 0 < recorded.generation < generation:
             late.add(recorded.version)
-        delivery = getattr(recorded.event, "delivery", None)
-        if isinstance(delivery, str):
-            seen.setdefault(delivery, []).append(recorded)
-    return [_history(sent, seen[name], late) for name, sent in conversation.deliveries.items()]
+        if hasattr(recorded.event, "delivery"):
+            by_version[recorded.version] = recorded
+    return [
+        history_of(delivery, conversation, by_version, late)
+        for delivery in conversation.deliveries.values()
+    ]
 
 
-def _history(delivery: Outgoing, records: list[Recorded], late: set[int]) -> DeliveryHistory:
+def history_of(
+    delivery: Outgoing,
+    conversation: Conversation,
+    by_version: Mapping[int, Recorded],
+    late: Collection[int] = (),
+) -> DeliveryHistory:
+    """Return the history of one delivery of a folded session.
+
+    `by_version`: the delivery's records at least; `late`: versions that were written under a lease
+    that another process had taken over by then.
+    """
+    contradicting = (
+        version
+        for version, event in conversation.conflicts
+        if getattr(event, "delivery", None) == delivery.id
+    )
+    records = [by_version[version] for version in sorted((*delivery.versions, *contradicting))]
     told = DeliveryHistory(
         delivery=delivery.id,
         kind=delivery.kind,
@@ -113,7 +131,6 @@ def _history(delivery: Outgoing, records: list[Recorded], late: set[int]) -> Del
         late=[recorded.version for recorded in records if recorded.version in late],
         versions=[recorded.version for recorded in records],
     )
-    by_version = {recorded.version: recorded for recorded in records}
     told.attempts = [_attempt(take, by_version) for take in delivery.takes]
     for recorded in records:
         _add(told, recorded)
@@ -132,7 +149,7 @@ def _status(delivery: Outgoing) -> Status:
     return "partial" if any(take.taken_text.strip() for take in live) else "failed"
 
 
-def _attempt(take: Take, by_version: dict[int, Recorded]) -> AttemptHistory:
+def _attempt(take: Take, by_version: Mapping[int, Recorded]) -> AttemptHistory:
     first = by_version[take.first]
     event = first.event
     return AttemptHistory(

@@ -16,10 +16,8 @@ from onrecord.transcript.events import AssistantMessageProduced, ToolCall, ToolR
 ERASED = "[erased]"
 
 
-def erase_turn(
-    facts: Facts, results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]]
-) -> None:
-    """Erase all texts of a turn, its tools' results among them."""
+def erase_turn(facts: Facts) -> None:
+    """Erase all texts of a turn but its tools' results."""
     for said in facts.users.values():
         said.text = ERASED
     for message, (version, event) in facts.produced.items():
@@ -29,9 +27,15 @@ def erase_turn(
     if facts.final is not None:
         version, final = facts.final
         facts.final = (version, replace(final, text=_put(final.text)))
+
+
+def erase_results(
+    results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]], turns: set[str]
+) -> None:
+    """Erase the tools' results of some turns. `results`: by call and turn."""
     for known in results.values():
-        if own := known.get(facts.name):
-            own[:] = [(v, replace(e, text=_put(e.text) or "")) for v, e in own]
+        for turn in known.keys() & turns:
+            known[turn] = [(v, replace(e, text=_put(e.text) or "")) for v, e in known[turn]]
 
 
 def erase_message(facts: Facts, message: str, lines: list[Line]) -> None:

@@ -51,35 +51,50 @@ def findings(session: str, records: Iterable[Recorded]) -> list[Finding]:
 def findings_of(session: str, conversation: Conversation) -> list[Finding]:
     """Return what an audit finds in a folded session."""
     found: list[Finding] = []
-
-    def add(code: str, turn: str, versions: Iterable[int], detail: str) -> None:
-        numbers = tuple(sorted(set(versions)))
-        found.append(
-            Finding(code=code, session=session, turn=turn, versions=numbers, detail=detail)
-        )
-
-    views = conversation.views()
     later = False
-    for shown in reversed(views):
-        over = shown.facts.closed or later
-        for code, versions, detail in _in_turn(shown, over=over, later=later):
-            add(code, shown.facts.name, versions, detail)
+    for shown in reversed(conversation.views()):
+        found += findings_of_turn(session, shown, later=later)
         later = later or shown.facts.counts
+    return in_order(found + session_findings(session, conversation))
+
+
+def findings_of_turn(session: str, shown: TurnView, *, later: bool) -> list[Finding]:
+    """Return what is found in one turn. `later`: one that counts began after it."""
+    return [
+        _finding(session, shown.facts.name, code, versions, detail)
+        for code, versions, detail in _in_turn(shown, later=later)
+    ]
+
+
+def session_findings(session: str, conversation: Conversation) -> list[Finding]:
+    """Return what is found in a session beside its turns: orphans and contradictions."""
+    found: list[Finding] = []
     for version, turn, call in conversation.orphans():
-        add("orphan-tool-result", turn, [version], f"no call {call!r} is in the session")
-    for recorded in conversation.conflicts:
-        detail = f"a {recorded.type} contradicts the record {recorded.event.conflicts_with}"
-        turn = conversation.turn_of_event(recorded.event)
-        add("conflicting-record", turn, [recorded.version], detail)
-    found.sort(key=lambda finding: (finding.versions, finding.code))
+        detail = f"no call {call!r} is in the session"
+        found.append(_finding(session, turn, "orphan-tool-result", [version], detail))
+    for version, event in conversation.conflicts:
+        detail = f"a {event.type} contradicts the record {event.conflicts_with}"
+        turn = conversation.turn_of_event(event)
+        found.append(_finding(session, turn, "conflicting-record", [version], detail))
     return found
+
+
+def in_order(found: Iterable[Finding]) -> list[Finding]:
+    """Return findings by the events concerned, as an audit tells them."""
+    return sorted(found, key=lambda finding: (finding.versions, finding.code))
+
+
+def _finding(session: str, turn: str, code: str, versions: Iterable[int], detail: str) -> Finding:
+    numbers = tuple(sorted(set(versions)))
+    return Finding(code=code, session=session, turn=turn, versions=numbers, detail=detail)
 
 
 _Found = tuple[str, Iterable[int], str]
 
 
-def _in_turn(shown: TurnView, *, over: bool, later: bool) -> Iterator[_Found]:
+def _in_turn(shown: TurnView, *, later: bool) -> Iterator[_Found]:
     facts = shown.facts
+    over = facts.closed or later
     for line in shown.lines:
         if shown.place.tracked:
             yield from _of_delivery(line, closed=facts.closed, over=over)

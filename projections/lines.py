@@ -48,7 +48,6 @@ class Facts:
     final: tuple[int, TurnFinalized] | None = None
     said_at: int = 0
     last: int = 0
-    revision: int = 0
 
     @property
     def closed(self) -> bool:

@@ -9,7 +9,7 @@ fold that made the rows: what must stand comes from the events (`onrecord.projec
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from onrecord.projections.promised import Promised, Reading, read
 from onrecord.projections.rows import Row
@@ -58,11 +58,15 @@ def check(
 
 
 def check_reading(
-    session: str, reading: Reading, rows: Sequence[Row], *, full: bool = False
+    session: str,
+    reading: Reading,
+    rows: Sequence[Row],
+    *,
+    full: bool = False,
+    turns: Collection[str] | None = None,
 ) -> None:
-    """Check rows against a reading that was made before."""
-    out = set[str]() if full else reading.out()
-    promised = [text for text in reading.texts() if text.turn not in out]
+    """Check rows against a reading that was made before. `turns`: only what was said in these."""
+    promised = [text for text in reading.texts(turns) if full or not reading.is_out(text.turn)]
     spoken: dict[str, _Spoken] = defaultdict(_Spoken)
     for row in rows:
         if row.role == "assistant" and row.origin != "synthetic":
@@ -102,11 +106,10 @@ class _Spoken:
 
 def check_texts(session: str, reading: Reading, texts: Sequence[str]) -> None:
     """Check the assistant's texts of a provider's request, where turns are no longer told apart."""
-    out = reading.out()
     spoken = _Spoken()
     for line in texts:
         spoken.add(line)
-    missing = [t for t in reading.texts() if t.turn not in out and not spoken.holds(t.text)]
+    missing = [t for t in reading.texts() if not (reading.is_out(t.turn) or spoken.holds(t.text))]
     if missing:
         raise DeliveredNotProjected(session, (missing[0], "isn't in the request"), (), missing)
 
@@ -118,8 +121,8 @@ def _twice(
     wanted = text.text.strip()
     sources = {
         ("message", message)
-        for message, (turn, words) in reading.produced.items()
-        if turn == text.turn and _akin(words.strip(), wanted)
+        for message, words in reading.produced.get(text.turn, {}).items()
+        if _akin(words.strip(), wanted)
     }
     apart = not sources  # a delivery without a message is of a produced one where one fits
     for other in promised:
@@ -153,9 +156,8 @@ def _out_of_order(
             if other != text.delivery:
                 sharing |= {other, text.delivery}
     last: dict[str, tuple[str, int]] = {}
-    produced = {turn for turn, _ in reading.produced.values()}
     for text in sorted(promised, key=lambda text: (text.began, text.first)):
-        if text.erased or text.delivery in sharing or _is_produced(text, reading, produced):
+        if text.erased or text.delivery in sharing or _is_produced(text, reading):
             continue
         rows = spoken[text.turn].places(text.text)
         if len(rows) != 1:
@@ -167,9 +169,10 @@ def _out_of_order(
     return None
 
 
-def _is_produced(text: Promised, reading: Reading, turns: set[str]) -> bool:
-    """Tell whether a text may be of a produced message; `turns`: where something was produced."""
-    return text.turn in turns if text.message is None else text.message in reading.produced
+def _is_produced(text: Promised, reading: Reading) -> bool:
+    """Tell whether a text may be of a produced message."""
+    produced = reading.produced.get(text.turn, {})
+    return bool(produced) if text.message is None else text.message in produced
 
 
 def _mark(rows: Sequence[Row], missing: Sequence[Promised]) -> list[Row]:

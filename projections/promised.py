@@ -2,15 +2,17 @@
 
 This is the promise's own reading of the log. It shares nothing with the fold: no state, no
 function; the rules are written down a second time on purpose, in another shape (a mask over each
-text instead of intervals), so that one mistake can't be made in both.
+text instead of intervals: `onrecord.projections.sent`), so that one mistake can't be made in both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
+from onrecord.projections.sent import Outcome, Sent
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     ContentErased,
@@ -26,9 +28,6 @@ from onrecord.transcript.events import (
     UserMessageReceived,
 )
 from onrecord.transcript.recorded import Recorded
-
-OPEN, REFUSED, TAKEN = 0, 1, 2
-_REFUSE = bytes([REFUSED, REFUSED, TAKEN])  # evidence that it was taken isn't undone
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,135 +49,10 @@ class Promised:
 
 
 @dataclass(slots=True)
-class _Text:
-    """One text of a delivery, a mask over its characters, and where later offsets stand in it.
-
-    `apart`: it started over as a message of its own. `sure`: how much of the mask's beginning is
-    known to be taken, so that nobody writes it twice.
-    """
-
-    attempt: int
-    first: int
-    apart: bool
-    pieces: list[str]
-    mask: bytearray
-    rewritten: int = 0
-    moved: int = 0
-    sure: int = 0
-    gone: bool = False
-
-    def at(self, offset: int) -> int:
-        return max(self.rewritten, offset + self.moved)
-
-    def whole(self) -> str:
-        if len(self.pieces) != 1:
-            self.pieces = ["".join(self.pieces)]
-        return self.pieces[0]
-
-    def go_on(self, text: str) -> None:
-        self.pieces.append(text)
-        self.mask += bytes(len(text))
-
-    def accept(self, through: int) -> None:
-        if through > self.sure:
-            self.mask[self.sure : through] = bytes([TAKEN]) * (through - self.sure)
-            self.sure = through
-
-    def rewrite(self, text: str) -> None:
-        self.moved += len(text) - len(self.mask)
-        self.rewritten = self.sure = len(text)
-        self.pieces, self.mask = [text], bytearray([TAKEN]) * len(text)
-
-    def seen(self) -> str:
-        if REFUSED not in self.mask:
-            return self.whole()
-        marks = zip(self.whole(), self.mask, strict=True)
-        return "".join(char for char, mark in marks if mark != REFUSED)
-
-
-@dataclass(slots=True)
-class _Sent:
-    """One delivery."""
-
-    id: str
-    turn: str | None
-    message: str | None
-    notice: bool
-    began: int
-    texts: list[_Text] = field(default_factory=list)
-    highest: int = 0
-    attempted_at: int = 0
-    erased: bool = False
-
-    def latest(self, attempt: int | None) -> _Text | None:
-        """Return the newest text of an attempt (None: of the highest)."""
-        for text in reversed(self.texts):
-            if text.attempt == (self.highest if attempt is None else attempt):
-                return text
-        return None
-
-    def enter(self, text: _Text) -> _Text:
-        self.texts.append(text)
-        self.highest = max(self.highest, text.attempt)
-        return text
-
-    def attempted(self, event: DeliveryAttempted, version: int) -> None:
-        own = self.latest(event.attempt)
-        if own is not None:
-            at = own.at(event.offset)
-            end = at + len(event.text)
-            if at == len(own.mask):
-                own.go_on(event.text)
-                return
-            if own.whole()[at:end] == event.text and REFUSED not in own.mask[at:end]:
-                return
-        before = own
-        if before is None:
-            lower = [t for t in self.texts if t.attempt < event.attempt]
-            before = max(lower, key=lambda t: (t.attempt, t.first)) if lower else None
-        kept = before.whole()[: before.at(event.offset)] if before else ""
-        text = kept + event.text
-        apart = (before is None or event.offset <= 0) and event.op not in {"edit", "draft"}
-        new = _Text(event.attempt, version, apart, [text], bytearray(len(text)))
-        new.moved = len(kept) - event.offset
-        self.enter(new)
-
-    def settled(self, event: Event, version: int) -> None:
-        attempt: int | None = getattr(event, "attempt", None)
-        text = self.latest(attempt)
-        if isinstance(event, DeliveryRevised):
-            self._revised(event, text, version)
-        elif text is None:
-            return
-        elif isinstance(event, StreamChunkDelivered):
-            text.accept(min(text.at(event.through), len(text.mask)))
-        elif isinstance(event, DeliveryConfirmed):
-            text.accept(len(text.mask))
-        elif isinstance(event, DeliveryFailed) and event.definite:
-            at = text.at(event.offset)
-            text.mask[at:] = text.mask[at:].translate(_REFUSE + bytes(253))
-
-    def _revised(self, event: DeliveryRevised, text: _Text | None, version: int) -> None:
-        if not event.text.strip():
-            if text is not None:
-                refused = text.mask.find(REFUSED)
-                text.accept(len(text.mask) if refused < 0 else refused)
-            return
-        if text is None:
-            text = self.enter(_Text(event.attempt or 1, version, True, [], bytearray()))
-        for other in self.texts:
-            # what a second send reads now says nothing of a first one that may have arrived
-            arrived = TAKEN in other.mask or other.attempt == text.attempt or self.erased
-            if other is text or other.attempt > text.attempt:
-                continue
-            other.gone = other.gone or arrived or not text.apart
-        text.gone = False
-        text.rewrite(event.text)
-
-
-@dataclass(slots=True)
 class Reading:
-    """One reading of a session's events, in order."""
+    """One reading of a session's events, in order; or of those from a turn on that nothing later
+    reaches behind. `produced` and `sent_in`: by turn.
+    """
 
     begun: dict[str, int] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
@@ -186,55 +60,35 @@ class Reading:
     renamed: dict[str, str] = field(default_factory=dict)
     home: dict[str, str] = field(default_factory=dict)
     users: set[str] = field(default_factory=set)
-    produced: dict[str, tuple[str, str]] = field(default_factory=dict)
-    sent: dict[str, _Sent] = field(default_factory=dict)
+    produced: dict[str, dict[str, str]] = field(default_factory=dict)
+    sent: dict[str, Sent] = field(default_factory=dict)
+    sent_in: dict[str, dict[str, Sent]] = field(default_factory=dict)
     undone: set[str] = field(default_factory=set)
     summaries: list[tuple[int, int]] = field(default_factory=list)
     alone: dict[str, str] = field(default_factory=dict)
-    naming: dict[str, list[_Sent]] = field(default_factory=dict)
+    naming: dict[str, list[Sent]] = field(default_factory=dict)
 
     def take(self, recorded: Recorded) -> None:
         """Take the next record in."""
-        event, version = recorded.event, recorded.version
-        if isinstance(event, UserMessageReceived):
-            if event.conflicts_with is None and event.message not in self.users:
-                self.users.add(event.message)
-                self._user(event, version)
-            return
-        turn = getattr(event, "turn", None)
-        turn = self.renamed.get(turn, turn) if turn else None
-        if isinstance(event, AssistantMessageProduced):
-            turn = self.home.get(event.message, turn)
-        if isinstance(event, DeliveryAttempted):
-            self._attempted(event, turn, version)
-            return
-        if event.conflicts_with is not None:
-            return
-        if turn is not None:
-            self._begin(turn)
-        if isinstance(event, TurnFinalized):
-            self.closed.setdefault(turn or "", version)
-        elif isinstance(event, AssistantMessageProduced) and turn is not None:
-            self._produced(event, turn, version)
-        elif isinstance(
-            event, StreamChunkDelivered | DeliveryConfirmed | DeliveryFailed | DeliveryRevised
-        ):
-            sent = self.sent.get(event.delivery)
-            if sent is None:
-                sent = self.sent[event.delivery] = _Sent(event.delivery, None, None, False, version)
-                self._by_itself(event.delivery, version)
-            sent.settled(event, version)
-        elif isinstance(event, TranscriptCompacted):
-            self._compacted(event, version)
-        elif isinstance(event, TranscriptRewound):
-            self._rewound(event)
-        elif isinstance(event, ContentErased):
-            self._erased(event)
+        self.heed(recorded.event, recorded.version)
+
+    def heed(self, event: Event, version: int) -> None:
+        """Take the next event in, which stands at `version`."""
+        if event.conflicts_with is None:
+            _HEEDED.get(type(event), Reading._mentioned)(self, event, version)
+
+    def _mentioned(self, event: Event, _: int) -> None:
+        turn: str | None = getattr(event, "turn", None)
+        if turn:
+            self._begin(self.renamed.get(turn, turn))
 
     def _begin(self, turn: str) -> None:
         self.begun.setdefault(turn, len(self.begun))
 
     def _user(self, event: UserMessageReceived, version: int) -> None:
+        if event.message in self.users:
+            return
+        self.users.add(event.message)
         if event.message in self.home:
             self.spoken[self.home[event.message]] = version
             return
@@ -248,10 +102,13 @@ class Reading:
         self.spoken[name] = version
         self._arrived(event.message, name)
 
-    def _produced(self, event: AssistantMessageProduced, turn: str, version: int) -> None:
-        if event.message in self.produced:
+    def _produced(self, event: AssistantMessageProduced, version: int) -> None:
+        turn = self.home.get(event.message) or self.renamed.get(event.turn, event.turn)
+        self._begin(turn)
+        words = self.produced.setdefault(turn, {})
+        if event.message in words:
             return
-        self.produced[event.message] = (turn, event.text)
+        words[event.message] = event.text
         if event.text.strip():
             self.spoken[turn] = version
         self._arrived(event.message, turn)
@@ -260,6 +117,7 @@ class Reading:
         """A message is in its turn, and so is what was sent of it before."""
         home = self.home.setdefault(message, turn)
         for sent in self.naming.get(message, ()):
+            self._place(sent)
             if not sent.notice:
                 self.spoken[home] = max(self.spoken.get(home, 0), sent.attempted_at)
 
@@ -271,15 +129,27 @@ class Reading:
         self.closed[name] = version
         self.alone[delivery] = name
 
-    def _attempted(self, event: DeliveryAttempted, turn: str | None, version: int) -> None:
+    def _finalized(self, event: TurnFinalized, version: int) -> None:
+        turn = self.renamed.get(event.turn, event.turn)
+        self._begin(turn)
+        self.closed.setdefault(turn, version)
+
+    def _settled(self, event: Outcome, version: int) -> None:
+        sent = self.sent.get(event.delivery)
+        if sent is None:
+            sent = self.sent[event.delivery] = Sent(event.delivery, None, None, False, version)
+            self._by_itself(event.delivery, version)
+            self._place(sent)
+        sent.settled(event, version)
+
+    def _attempted(self, event: DeliveryAttempted, version: int) -> None:
+        turn = self.renamed.get(event.turn, event.turn) if event.turn else None
         known = self.home.get(event.message) if event.message else None
-        if event.conflicts_with is not None:
-            return
         if known is None and turn is not None:
             self._begin(turn)
         sent = self.sent.get(event.delivery)
         if sent is None:
-            sent = _Sent(event.delivery, turn, None, event.kind == "notice", version)
+            sent = Sent(event.delivery, turn, None, event.kind == "notice", version)
             self.sent[event.delivery] = sent
             if known is None and turn is None:
                 self._by_itself(event.delivery, version)
@@ -292,24 +162,26 @@ class Reading:
             self.naming.setdefault(event.message, []).append(sent)
         sent.attempted_at = version
         sent.attempted(event, version)
-        own = self.turn_of(sent)
+        self._place(sent)
         if not sent.notice:
-            self.spoken[own] = version
+            self.spoken[sent.own] = version
 
-    def turn_of(self, sent: _Sent) -> str:
-        """Return a delivery's own turn: its message's, else the one that it named, else its own."""
-        if sent.message is not None and sent.message in self.home:
-            return self.home[sent.message]
-        if sent.id in self.alone:
-            return self.alone[sent.id]
-        return sent.turn or ""
+    def _place(self, sent: Sent) -> None:
+        """Note a delivery's own turn: its message's, else the one that it named, else its own."""
+        own = self.alone.get(sent.id, sent.turn or "")
+        if sent.message is not None:
+            own = self.home.get(sent.message, own)
+        if sent.id not in self.sent_in.get(own, ()):
+            self.sent_in.get(sent.own, {}).pop(sent.id, None)
+            self.sent_in.setdefault(own, {})[sent.id] = sent
+            sent.own = own
 
     def _compacted(self, event: TranscriptCompacted, version: int) -> None:
         through = self.renamed.get(event.through_turn, event.through_turn)
         if through in self.begun and event.summary.strip():
             self.summaries.append((version, self.begun[through]))
 
-    def _rewound(self, event: TranscriptRewound) -> None:
+    def _rewound(self, event: TranscriptRewound, _: int) -> None:
         to_turn = self.renamed.get(event.to_turn, event.to_turn)
         if to_turn in self.begun:
             place = self.begun[to_turn]
@@ -322,21 +194,20 @@ class Reading:
         closed, spoken = self.closed.get(turn, version), self.spoken.get(turn, 0)
         return self.begun[turn] <= last and closed < version and spoken < version
 
-    def _erased(self, event: ContentErased) -> None:
+    def _erased(self, event: ContentErased, _: int) -> None:
         turn = event.target.get("turn")
         turn = self.renamed.get(str(turn), str(turn)) if turn else None
         message = event.target.get("message")
         named = [sent for sent in self.sent.values() if message and sent.message == message]
         words = {text.seen().strip() for sent in named for text in sent.texts}
-        homes = {self.turn_of(sent) for sent in named}
-        if message in self.produced:
-            homes.add(self.produced[str(message)][0])
+        homes = {sent.own for sent in named}
+        if message and self._wording(str(message)) is not None:
+            homes.add(self.home[str(message)])
         for sent in self.sent.values():
-            own = self.turn_of(sent)
-            unnamed = message and sent.message is None and own in homes
+            unnamed = message and sent.message is None and sent.own in homes
             if (
                 event.target.get("session")
-                or own == turn
+                or sent.own == turn
                 or (message and sent.message == message)
                 or (unnamed and self._is_of(sent, str(message), words))
             ):
@@ -344,41 +215,63 @@ class Reading:
                 for text in sent.texts:
                     text.rewrite("")
 
-    def _is_of(self, sent: _Sent, message: str, words: set[str]) -> bool:
+    def _is_of(self, sent: Sent, message: str, words: set[str]) -> bool:
         """Tell whether a delivery without a message may be of one, by its words."""
-        _, produced = self.produced.get(message, ("", ""))
+        produced = self._wording(message) or ""
         return any(
             text.seen().strip() in words or (produced.strip() and _alike(produced, text.seen()))
             for text in sent.texts
         )
 
-    def out(self) -> set[str]:
-        """Return the turns that the model doesn't see any more."""
-        if not self.summaries:
-            return set(self.undone)
-        newest = self.summaries[-1]
-        return self.undone | {turn for turn in self.begun if self._is_gone(turn, newest)}
+    def _wording(self, message: str) -> str | None:
+        """Return the text of a produced message."""
+        return self.produced.get(self.home.get(message, ""), {}).get(message)
 
-    def texts(self) -> list[Promised]:
-        """Return every text that must stand, in order of first attempt, each once a delivery."""
-        answers = [sent for sent in self.sent.values() if not sent.notice]
-        began: dict[tuple[str, str | None], int] = {}
+    def is_out(self, turn: str) -> bool:
+        """Tell whether the model doesn't see a turn any more."""
+        if turn in self.undone:
+            return True
+        return (
+            bool(self.summaries) and turn in self.begun and self._is_gone(turn, self.summaries[-1])
+        )
+
+    def texts(self, turns: Iterable[str] | None = None) -> list[Promised]:
+        """Return every text that must stand, in order of first attempt, each once a delivery.
+
+        `turns`: only what must stand in these.
+        """
+        wanted = self.sent_in if turns is None else turns
+        promised = [text for turn in wanted for text in self._texts_of(turn)]
+        return sorted(promised, key=lambda text: text.first)
+
+    def _texts_of(self, turn: str) -> Iterator[Promised]:
+        answers = [sent for sent in self.sent_in.get(turn, {}).values() if not sent.notice]
+        began: dict[str | None, int] = {}
         for sent in answers:
             if sent.message is not None and sent.texts:
-                key = (self.turn_of(sent), sent.message)
-                began[key] = min(began.get(key, sent.began), sent.began)
-        promised = [
-            Promised(
-                sent.id, turn, text.seen(), text.first,
-                began.get((turn, sent.message), sent.began), sent.message, sent.erased,
-                len(sent.texts) == 1,
-            )
-            for sent in answers
-            for turn in (self.turn_of(sent),)
-            for text in sent.texts
-            if not text.gone and text.seen().strip()
-        ]  # fmt: skip
-        return sorted(promised, key=lambda text: text.first)
+                began[sent.message] = min(began.get(sent.message, sent.began), sent.began)
+        for sent in answers:
+            for text in sent.texts:
+                if not text.gone and (seen := text.seen()).strip():
+                    yield Promised(
+                        sent.id, turn, seen, text.first, began.get(sent.message, sent.began),
+                        sent.message, sent.erased, len(sent.texts) == 1,
+                    )  # fmt: skip
+
+
+_HEEDED: dict[type[Event], Callable[[Reading, Any, int], None]] = {
+    UserMessageReceived: Reading._user,
+    AssistantMessageProduced: Reading._produced,
+    TurnFinalized: Reading._finalized,
+    DeliveryAttempted: Reading._attempted,
+    StreamChunkDelivered: Reading._settled,
+    DeliveryConfirmed: Reading._settled,
+    DeliveryFailed: Reading._settled,
+    DeliveryRevised: Reading._settled,
+    TranscriptCompacted: Reading._compacted,
+    TranscriptRewound: Reading._rewound,
+    ContentErased: Reading._erased,
+}
 
 
 def read(records: Iterable[Recorded]) -> Reading:
