@@ -196,6 +196,10 @@ class Conversation:
             for version, _ in known
         ]
 
+    def is_call_of(self, call: str, turn: str) -> bool:
+        """Tell whether the call was made in the turn."""
+        return self._names.resolve(turn) in self.calls.get(call, ())
+
     def turn_of(self, message: str) -> str | None:
         """Return the turn of a message, the user's or the assistant's."""
         return self._home.get(message)
