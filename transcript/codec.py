@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from onrecord.transcript.errors import BadEvent, EventTooLarge, StorageFailed
 from onrecord.transcript.events import (
@@ -53,7 +54,6 @@ IDENTIFIERS = frozenset(
 
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
-_raw_decoder = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
 _decoders = {name: msgspec.msgpack.Decoder(cls) for name, cls in KNOWN.items()}
 _fields = {cls: frozenset(cls.__struct_fields__) for cls in KNOWN.values()}
 _SKIPPED = frozenset(("id", "extra"))
@@ -126,22 +126,22 @@ def decode(type: str, event_version: int, id: UUID, payload: bytes) -> Event:
     A type, or a version of it, that isn't known here gives an UnknownEvent. Raise StorageFailed if
     the bytes are damaged.
     """
-    cls = KNOWN.get(type)
     if len(payload) > PAYLOAD_LIMIT:
         raise StorageFailed(
             f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}"
         )
+    decoder = _decoders.get(type)
     try:
-        if cls is None or event_version > VOCABULARY_VERSION:
+        if decoder is None or event_version > VOCABULARY_VERSION:
             return unknown(type, id, untyped(payload))
         if event_version < VOCABULARY_VERSION:
             return from_map(type, id, _upcast(type, event_version, untyped(payload)))
-        keys = _raw_decoder.decode(payload).keys()
-        if keys <= _fields[cls]:
-            event: Event = _decoders[type].decode(payload)
-            msgspec.structs.force_setattr(event, "id", id)
-            return event
-        return from_map(type, id, untyped(payload))
+        try:
+            event: Event = decoder.decode(payload)
+        except msgspec.ValidationError:  # a field that isn't known, or one that is wrong here too
+            return from_map(type, id, untyped(payload))
+        force_setattr(event, "id", id)
+        return event
     except msgspec.MsgspecError as error:
         raise StorageFailed(f"record {id} ({type}) can't be read: {error}; run verify") from error
 
@@ -164,7 +164,7 @@ def from_map(type: str, id: UUID | None, found: Mapping[str, Any], *, strict: bo
         fields["extra"] = extra
     event: Event = msgspec.convert(fields, type=cls, strict=strict)
     if id is not None:
-        msgspec.structs.force_setattr(event, "id", id)
+        force_setattr(event, "id", id)
     return event
 
 

@@ -55,7 +55,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     thread: str | None = None
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type",
+    forbid_unknown_fields=True,  # the codec reads such a payload another way, and keeps them
+):  # fmt: skip
     """What all events have.
 
     `id`: the event's own, unique in the whole log; derived from the natural key where there is one.
