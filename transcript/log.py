@@ -53,6 +53,7 @@ class TranscriptLog:
         self._database = database
         self.text_limit = text_limit
         self._states = States()
+        self._doubtful: set[str] = set()
         self._aio: AsyncTranscriptLog | None = None
         self.leases = Leases(_LeaseStore(database))
 
@@ -144,10 +145,24 @@ class TranscriptLog:
         except CommitUnclear as unclear:
             self._states.forget(session)
             self._settle(session, outcome, unclear)
-        except OnRecordError:
+        except OnRecordError as error:
             self._states.forget(session)
+            self._still_in_doubt(session, error)
             raise
+        self._doubtful.discard(session)
         return outcome
+
+    def _still_in_doubt(self, session: str, error: BaseException) -> None:
+        """Raise AppendInDoubt if the storage failed again before an earlier doubt was settled.
+
+        This append may be the earlier one, tried again: what failed now didn't take that one back.
+        """
+        if session in self._doubtful and isinstance(error, StorageError):
+            raise AppendInDoubt(
+                f"appending to session {session!r}: an earlier append is in doubt, and the storage "
+                f"fails ({error}); don't send, and try the same events again once it is back",
+                session=session, ids=[],
+            ) from error  # fmt: skip
 
     def _nothing(self, session: str, expected_version: int) -> None:
         actual = self.version(session)
@@ -165,13 +180,16 @@ class TranscriptLog:
         try:
             found = self._database.settle(unclear, [session], are_there, doing)
         except StorageError as error:
+            self._doubtful.add(session)
             raise AppendInDoubt(
                 f"{doing}: the commit failed ({unclear}) and the storage can't be asked ({error}); "
                 "don't send, and try the same events again once it is back",
                 session=session, ids=ids,
             ) from unclear.cause  # fmt: skip
         if not found:
-            raise self._database.translate(unclear.cause, doing) from unclear.cause
+            failed = self._database.translate(unclear.cause, doing)
+            self._still_in_doubt(session, failed)
+            raise failed from unclear.cause
 
     # --- reading ---------------------------------------------------------------------------------
 

@@ -112,12 +112,21 @@ def _was_empty(path: str) -> bool:
 
 
 def sync_folder(path: str) -> None:
-    """Make the names in a file's folder durable: what was made is there, what was removed is gone."""
-    directory = os.open(Path(path).absolute().parent, os.O_RDONLY | os.O_CLOEXEC)
+    """Make the names in a file's folder durable: what was made is there, what was removed is gone.
+
+    Raise StorageFailed.
+    """
+    folder = Path(path).absolute().parent
     try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+        directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise StorageFailed(
+            f"{folder} can't be synced: {error.strerror or error}; see to the disk, then open again"
+        ) from error
 
 
 def _check(fd: int, path: str, *, create: bool) -> None:
