@@ -42,6 +42,10 @@ kill: $(VENV)/.dev ## Kill the gateway at every write, sync and send (needs stra
 	@command -v strace >/dev/null || { echo "make kill: strace is not on the PATH; install it (apt-get install strace) and run again." >&2; exit 1; }
 	@$(BIN)/python tests/faults/kill_sweep.py
 
+.PHONY: faults
+faults: $(VENV)/.dev ## Let every write and sync call fail, once and from then on
+	@$(BIN)/python tests/faults/fault_sweep.py
+
 .PHONY: soak
 soak: $(VENV)/.dev ## Let the state machines try far more examples than make test does
 	@ONRECORD_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) tests/machines $(PYTEST_ARGS)
