@@ -337,7 +337,7 @@ class _Reading:
         )  # fmt: skip
 
     def _close(self, facts: Facts) -> Close:
-        answered = self._conversation.results.keys()
+        answered = self._conversation.calls.results.keys()
         calls = [c.id for _, event in facts.produced.values() for c in event.tool_calls]
         return Close(
             session=self._session, turn=facts.name, lease=self._lease, log=self._log,

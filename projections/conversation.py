@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from onrecord.projections.calls import Calls
 from onrecord.projections.erasure import ERASED, erase_message, erase_results, erase_turn
-from onrecord.projections.lines import Facts, Place, Results, Said
+from onrecord.projections.lines import Facts, Place, Said
 from onrecord.projections.outgoing import Outgoing
 from onrecord.projections.rows import Row
 from onrecord.projections.turn_rows import TurnView, view
@@ -82,17 +83,12 @@ class Conversation:
     version: int = 0
     turns: dict[str, Facts] = field(default_factory=dict)
     deliveries: dict[str, Outgoing] = field(default_factory=dict)
-    calls: dict[str, dict[str, list[tuple[int, str]]]] = field(default_factory=dict)
-    results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]] = field(
-        default_factory=dict
-    )
+    calls: Calls = field(default_factory=Calls)
     conflicts: list[tuple[int, Event]] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
     _names: TurnNames = field(default_factory=TurnNames)
-    _home: dict[str, str] = field(default_factory=dict)
     _naming: dict[str, list[Outgoing]] = field(default_factory=dict)
-    _callers: dict[str, str] = field(default_factory=dict)
     _withdrawn: dict[str, int] = field(default_factory=dict)
     _views: dict[str, TurnView] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
@@ -148,9 +144,8 @@ class Conversation:
         known = self._views.get(name)
         if known is None:
             facts = self.turns[name]
-            answers = {message: self._answers(name, message) for message in facts.produced}
             place = Place(name == self._last, self.tracked)
-            known = self._views[name] = view(facts, place, answers)
+            known = self._views[name] = view(facts, place, self.calls)
         return known
 
     def take_changed(self) -> set[str]:
@@ -170,44 +165,22 @@ class Conversation:
     def _swallowed(self, compaction: Compaction) -> set[str]:
         return {name for name, facts in self.turns.items() if compaction.stands_for(facts)}
 
-    def _answers(self, turn: str, message: str) -> Results:
-        """Match a message's calls with results: those of its turn first, then strays [7]."""
-        found: Results = {}
-        for call in self.turns[turn].produced[message][1].tool_calls:
-            results, callers = self.results.get(call.id, {}), self.calls[call.id]
-            asked = callers[turn]
-            for version, result in results.get(turn, ()):
-                before = [of for at, of in asked if at < version]
-                if (before[-1] if before else asked[0][1]) == message:
-                    found.setdefault(call.id, (version, result))
-            if self._callers[call.id] == turn and asked[-1][1] == message:
-                strays = [r for of, known in results.items() if of not in callers for r in known]
-                if strays and call.id not in found:
-                    found[call.id] = min(strays, key=lambda stray: stray[0])
-        return found
-
     def orphans(self) -> list[tuple[int, str, str]]:
         """Return version, turn and call of the results whose call isn't in the session."""
-        return [
-            (version, turn, call)
-            for call, results in self.results.items()
-            if call not in self.calls
-            for turn, known in results.items()
-            for version, _ in known
-        ]
+        return self.calls.orphans()
 
     def is_call_of(self, call: str, turn: str) -> bool:
         """Tell whether the call was made in the turn."""
-        return self._names.resolve(turn) in self.calls.get(call, ())
+        return self.calls.is_of(call, self._names.resolve(turn))
 
     def turn_of(self, message: str) -> str | None:
         """Return the turn of a message, the user's or the assistant's."""
-        return self._home.get(message)
+        return self._names.turn_of(message)
 
     def turn_of_event(self, event: Event) -> str:
         """Return the turn that a record speaks of: its message's, else the one that it names."""
         message, turn = getattr(event, "message", None), getattr(event, "turn", None)
-        return self._home.get(str(message)) or (self._names.resolve(turn) if turn else "")
+        return self.turn_of(str(message)) or (self._names.resolve(turn) if turn else "")
 
     def _touch(self, turn: str) -> Facts:
         """Return a turn's facts, for a change."""
@@ -229,7 +202,7 @@ class Conversation:
                 said.retracted = True
                 said.versions.append(withdrawn)
             facts.said_at = version
-        self._settle(event.message, turn)
+        self._gather(event.message, turn)
 
     def _edited(self, event: UserMessageEdited, version: int, _: object) -> None:
         if (said := self._said(event.message)) is not None:
@@ -244,7 +217,7 @@ class Conversation:
             self._withdrawn.setdefault(event.message, version)
 
     def _said(self, message: str) -> Said | None:
-        turn = self._home.get(message)
+        turn = self.turn_of(message)
         return None if turn is None else self._touch(turn).users.get(message)
 
     def _produced(self, event: AssistantMessageProduced, version: int, turn: str) -> None:
@@ -254,24 +227,18 @@ class Conversation:
         facts.produced[event.message] = (version, event)
         if event.text.strip():
             facts.said_at = version
-        self._settle(event.message, turn)
-        for call in event.tool_calls:
-            if call.id in self._callers:
-                self._touch(self._callers[call.id])  # strays go to the last call of their id
-            self.calls.setdefault(call.id, {}).setdefault(turn, []).append((version, event.message))
-            self._callers[call.id] = turn
+        self._gather(event.message, turn)
+        for other in self.calls.ask(event, version, turn):
+            self._touch(other)
 
-    def _settle(self, message: str, turn: str) -> None:
-        """Remember where a message is; what was sent of it before goes there."""
-        home = self._home.setdefault(message, turn)
+    def _gather(self, message: str, turn: str) -> None:
+        """Let what was sent of a message before it was known go to its turn."""
         for delivery in self._naming.get(message, ()):
-            if delivery.turn != home:
-                self._move(delivery, home)
+            if delivery.turn != turn:
+                self._move(delivery, turn)
 
     def _result(self, event: ToolResultReceived, version: int, turn: str) -> None:
-        call = event.tool_call
-        self.results.setdefault(call, {}).setdefault(turn, []).append((version, event))
-        caller = turn if turn in self.calls.get(call, ()) else self._callers.get(call)
+        caller = self.calls.answer(event, version, turn)
         if caller is not None:
             self._touch(caller)
 
@@ -290,8 +257,8 @@ class Conversation:
         delivery.evolve(event, version)
         if unnamed and delivery.message is not None:
             self._naming.setdefault(delivery.message, []).append(delivery)
-        home = self._home.get(delivery.message) if delivery.message else None
-        named = event.turn is not None and event.message not in self._home
+        home = self.turn_of(delivery.message) if delivery.message else None
+        named = event.turn and (event.message is None or self.turn_of(event.message) is None)
         if home is None and named and not self.turns[delivery.turn].counts:
             home = turn  # an outcome came first, or a part without a turn
         if home is not None and home != delivery.turn:
@@ -359,11 +326,11 @@ class Conversation:
         for name in turns:
             if name in self.turns:
                 erase_turn(self._touch(name))
-        erase_results(self.results, set(turns))
+        erase_results(self.calls.results, set(turns))
         if message := target.get("message"):
             sent = self._naming.get(str(message), ())
             homes = dict.fromkeys(delivery.turn for delivery in sent)
-            if home := self._home.get(str(message)):
+            if home := self.turn_of(str(message)):
                 homes[home] = None
             for name in homes:
                 erase_message(self.turns[name], str(message), self.view_of(name).lines)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from onrecord.projections.conversation import Conversation
-from onrecord.projections.lines import Line, akin, begins, same
+from onrecord.projections.lines import Line, akin, says
 from onrecord.projections.turn_rows import TurnView
 from onrecord.transcript.recorded import Recorded
 
@@ -116,19 +117,20 @@ def _of_delivery(line: Line, *, closed: bool, over: bool) -> Iterator[_Found]:
         yield "delivery-in-doubt", line.versions, "nobody knows whether the user got this text"
     if _differs(line):
         yield "delivered-differs", line.versions, "the user read another text than was produced"
-    texts = [t.taken_text for t in line.takes if not t.edit and same(t.taken_text, t.text)]
-    for text in {text.strip() for text in texts if text.strip()}:
-        if sum(same(text, other) for other in texts) > 1:
-            yield "delivered-twice", line.versions, "the user got this text more than once"
+    if len(line.takes) > 1:
+        sent = [take for take in line.takes if not take.edit]
+        whole = Counter(t.text.strip() for t in sent if t.taken_text.strip() == t.text.strip())
+        for text, times in whole.items():
+            if text and times > 1:
+                yield "delivered-twice", line.versions, "the user got this text more than once"
 
 
 def _of_final(shown: TurnView) -> Iterator[_Found]:
     """Compare the final text with what was shown after the last tool call."""
     final = shown.facts.final
     text = (final[1].text or "") if final else ""
-    if final is None or not text.strip():
-        return
-    if any(same(text, known) for line in shown.lines for known in (line.text, line.produced_text)):
+    words = text.strip()
+    if final is None or not words or any(says(line, words) for line in shown.lines):
         return
     calls = max((i for i, line in enumerate(shown.lines) if line.calls), default=-1)
     seen = [line for line in shown.lines[calls + 1 :] if line.shown.strip()]
@@ -141,5 +143,5 @@ def _of_final(shown: TurnView) -> Iterator[_Found]:
 
 def _differs(line: Line) -> bool:
     """Tell whether the user saw another text than the produced one or a beginning of it."""
-    produced = line.produced_text
-    return bool(line.shown.strip() and produced.strip()) and not begins(produced, line.shown)
+    shown = line.shown.strip()
+    return bool(shown and line.core) and not line.core.startswith(shown)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from onrecord.projections.calls import Results
 from onrecord.projections.outgoing import Outgoing, Take
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     RecoveryApplied,
     ToolCall,
-    ToolResultReceived,
     TurnFinalized,
 )
-
-Results = dict[str, tuple[int, ToolResultReceived]]
 
 
 @dataclass(slots=True)
@@ -59,7 +57,7 @@ class Facts:
         return self.begun if not self.counts else self.final[0] if self.final else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
     """Where a turn stands: is it the last one, and does its session have deliveries?"""
 
@@ -105,11 +103,6 @@ class Line:
         return self.produced.text if self.produced else ""
 
 
-def same(a: str, b: str) -> bool:
-    """Compare texts without the blank space around them."""
-    return a.strip() == b.strip()
-
-
 def begins(whole: str, start: str) -> bool:
     """Tell whether `whole` begins with `start`, without the blank space around them."""
     return whole.strip().startswith(start.strip())
@@ -120,6 +113,11 @@ def akin(a: str, b: str) -> bool:
     return begins(a, b) or begins(b, a)
 
 
+def says(line: Line, words: str) -> bool:
+    """Tell whether a line says these words, as shown or as produced; no blank space around them."""
+    return words in (line.core, line.text.strip(), line.shown.strip())
+
+
 def lines_of(facts: Facts, place: Place) -> list[Line]:
     """Return a turn's lines, in order."""
     lines = _assign(facts)
@@ -128,9 +126,10 @@ def lines_of(facts: Facts, place: Place) -> list[Line]:
     lines = _spread(lines)
     _add_recovered(lines, facts)
     _add_final(lines, facts)
-    last = next((line for line in reversed(lines) if line.text.strip()), None)
-    for line in lines:
-        line.status = _status(line, facts, place, last=line is last)
+    last = True
+    for line in reversed(lines):
+        line.status = _status(line, facts, place, last=last)
+        last = last and not line.status
     return lines
 
 
@@ -190,6 +189,8 @@ def _note(seen: dict[str, Line], line: Line, delivery: Outgoing) -> None:
 
 
 def _calls(event: AssistantMessageProduced) -> tuple[ToolCall, ...]:
+    if not event.tool_calls:
+        return ()
     return tuple({call.id: call for call in reversed(event.tool_calls)}.values())[::-1]
 
 
@@ -201,12 +202,11 @@ def _give(line: Line, delivery: Outgoing) -> None:
 
 def _makes_row(line: Line) -> bool:
     """A blank message without calls makes no row, unless something of it was seen [3]."""
-    seen = any(take.visible.strip() for d in line.deliveries for take in d.takes)
-    if not seen and not line.calls and not line.produced_text.strip():
-        return False
-    blank = line.produced is None or not (line.calls or line.produced_text.strip())
-    line.origin = "delivered" if blank else "produced"
-    return True
+    if line.calls or line.core:
+        line.origin = "produced"
+        return True
+    line.origin = "delivered"
+    return any(take.visible.strip() for d in line.deliveries for take in d.takes)
 
 
 def _show(line: Line, facts: Facts, place: Place) -> None:
@@ -217,12 +217,11 @@ def _show(line: Line, facts: Facts, place: Place) -> None:
         text = take.visible
         if core := text.strip():
             _join(groups, take, text, core)
-    main = next((g for g in groups if line.core and _fits(line.core, g.core)), None)
-    if main is None and groups:
-        main = groups[0]
-    line.others = tuple(group for group in groups if group is not main)
-    line.takes = main.takes if main else []
-    line.shown = line.text = main.longest if main else ""
+    if groups:
+        fitting = (group for group in groups if line.core and _fits(line.core, group.core))
+        main = next(fitting, groups[0])
+        line.others = tuple(group for group in groups if group is not main)
+        line.takes, line.shown, line.text = main.takes, main.longest, main.longest
     open_last = place.last and not facts.closed
     if not line.shown or (open_last and begins(line.produced_text, line.shown)):
         line.text = line.produced_text
@@ -267,11 +266,8 @@ def _after_calls(lines: list[Line]) -> list[Line]:
 
 def _is_new(text: str, lines: list[Line]) -> bool:
     """Tell whether a recovered or final text says what no row says [6]."""
-    if not text.strip():
-        return False
-    if any(
-        same(text, known) for line in lines for known in (line.text, line.shown, line.produced_text)
-    ):
+    words = text.strip()
+    if not words or any(says(line, words) for line in lines):
         return False
     return not any(akin(line.text, text) for line in _after_calls(lines))
 
@@ -300,14 +296,13 @@ def _status(line: Line, facts: Facts, place: Place, *, last: bool) -> str:
         return ""
     if not place.tracked:
         return "untracked"
-    shown = line.shown
-    if not shown.strip():
+    shown = line.shown.strip()
+    if not shown:
         return "undelivered"
-    taken = any(take.taken_text.rstrip() and begins(take.taken_text, shown) for take in line.takes)
-    line.whole = _proper(shown, line.produced_text)
+    line.whole = _is_part(shown, line.core)
     if last and facts.final:
-        line.whole = line.whole or _proper(shown, facts.final[1].text or "")
-    if not taken:
+        line.whole = line.whole or _is_part(shown, (facts.final[1].text or "").strip())
+    if not any(take.taken_text.strip().startswith(shown) for take in line.takes):
         return "in_doubt"
     completed = facts.final is not None and facts.final[1].outcome == "completed"
     stopped = not completed and (facts.closed or not place.last)
@@ -317,6 +312,6 @@ def _status(line: Line, facts: Facts, place: Place, *, last: bool) -> str:
     return "delivered"
 
 
-def _proper(shown: str, whole: str) -> bool:
+def _is_part(shown: str, whole: str) -> bool:
     """Tell whether `shown` is a beginning of `whole` and not all of it."""
-    return bool(whole.strip()) and begins(whole, shown) and not same(whole, shown)
+    return len(shown) < len(whole) and whole.startswith(shown)

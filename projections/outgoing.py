@@ -176,7 +176,10 @@ class Outgoing:
         """Return the newest take of an attempt."""
         if attempt > self._highest:
             return None
-        return next((take for take in reversed(self.takes) if take.attempt == attempt), None)
+        for take in reversed(self.takes):
+            if take.attempt == attempt:
+                return take
+        return None
 
     def _before(self, attempt: int) -> Take | None:
         """Return the newest take of the nearest attempt before `attempt`."""

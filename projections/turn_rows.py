@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 
-from onrecord.projections.lines import Facts, Line, Place, Results, Said, lines_of
+from onrecord.projections.calls import Calls
+from onrecord.projections.lines import Facts, Line, Place, Said, lines_of
 from onrecord.projections.rows import Row
 
 RETRACTED = "[message withdrawn by the user]"
@@ -27,11 +29,12 @@ class TurnView:
     rows: list[Row]
 
 
-def view(facts: Facts, place: Place, results: dict[str, Results]) -> TurnView:
-    """Build a turn's rows. `results`: of each message, by call id."""
+def view(facts: Facts, place: Place, calls: Calls) -> TurnView:
+    """Build a turn's rows. `calls`: those of the session, with their results."""
     lines = lines_of(facts, place)
     for line in lines:
-        line.results = results.get(line.message, {}) if line.calls else {}
+        if line.calls and line.produced is not None:
+            line.results = calls.found(line.produced, facts.name)
     return TurnView(facts, place, lines, _rows(lines, facts))
 
 
@@ -44,7 +47,7 @@ def _rows(lines: list[Line], facts: Facts) -> list[Row]:
             at = line.anchor
         items.append((at, n, [_assistant(line, facts), *_tools(line, facts)]))
     items += [(said.versions[0], -1, [_user(said, facts)]) for said in facts.users.values()]
-    items.sort(key=lambda item: item[:2])
+    items.sort(key=itemgetter(0, 1))
     rows = [row for _, _, group in items for row in group]
     if facts.closed and rows and not (rows[-1].role == "assistant" and rows[-1].text.strip()):
         rows.append(_closer(facts))

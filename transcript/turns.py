@@ -7,6 +7,9 @@ ids from natural keys, and projections to group rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     DeliveryAttempted,
@@ -36,28 +39,14 @@ class TurnNames:
 
     def evolve(self, event: Event) -> str | None:
         """Take an event in, in log order; return its turn, None where it has none of its own."""
-        if event.conflicts_with is not None:
-            turn = getattr(event, "turn", None)
-            return self.resolve(turn) if turn else None
-        if isinstance(event, UserMessageReceived):
-            return self._receive(event)
-        if isinstance(event, TranscriptRewound):
-            self._rewind(self.resolve(event.to_turn))
-            return None
-        if (
-            isinstance(event, DeliveryAttempted | AssistantMessageProduced)
-            and event.message in self._turn_of
-        ):
-            return self._turn_of[event.message]
+        if event.conflicts_with is None:
+            return _HANDLERS.get(type(event), TurnNames._mention)(self, event)
         turn = getattr(event, "turn", None)
-        if not turn:
-            return None
-        name = self._begin(self.resolve(turn))
-        if isinstance(event, AssistantMessageProduced):
-            self._turn_of[event.message] = name
-        if isinstance(event, TurnFinalized):
-            self._done.add(name)
-        return name
+        return self.resolve(turn) if turn else None
+
+    def _mention(self, event: Event) -> str | None:
+        turn = getattr(event, "turn", None)
+        return self._begin(self.resolve(turn)) if turn else None
 
     def _receive(self, event: UserMessageReceived) -> str:
         known = self._turn_of.get(event.message)
@@ -72,11 +61,37 @@ class TurnNames:
         self._turn_of[event.message] = name
         return self._begin(name)
 
-    def _rewind(self, to_turn: str) -> None:
-        start = self._begun.get(to_turn)
+    def _produce(self, event: AssistantMessageProduced) -> str | None:
+        known = self._turn_of.get(event.message)
+        if known is None and event.turn:
+            known = self._turn_of[event.message] = self._begin(self.resolve(event.turn))
+        return known
+
+    def _attempt(self, event: DeliveryAttempted) -> str | None:
+        known = self._turn_of.get(event.message) if event.message else None
+        return self._mention(event) if known is None else known
+
+    def _finalize(self, event: TurnFinalized) -> str | None:
+        turn = self._mention(event)
+        if turn is not None:
+            self._done.add(turn)
+        return turn
+
+    def _rewind(self, event: TranscriptRewound) -> None:
+        start = self._begun.get(self.resolve(event.to_turn))
         if start is not None:
             self._done.update(name for name, n in self._begun.items() if n >= start)
 
     def _begin(self, name: str) -> str:
-        self._begun.setdefault(name, len(self._begun))
+        if name not in self._begun:
+            self._begun[name] = len(self._begun)
         return name
+
+
+_HANDLERS: dict[type[Event], Callable[[TurnNames, Any], str | None]] = {
+    UserMessageReceived: TurnNames._receive,
+    AssistantMessageProduced: TurnNames._produce,
+    DeliveryAttempted: TurnNames._attempt,
+    TurnFinalized: TurnNames._finalize,
+    TranscriptRewound: TurnNames._rewind,
+}
