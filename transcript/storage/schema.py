@@ -117,13 +117,14 @@ _SECOND = (
         state BLOB NOT NULL,
         UNIQUE (session_key, build)
     )""",
-    # `place`: how many turns began before it. `clean`: from its first version on, no event names
-    # anything of the turns before. `shown`: it is in the model's view.
+    # `place`: how many turns began before it. `generation`: the newest lease before it. `clean`: from
+    # its first version on, no event names anything of the turns before. `shown`: the model sees it.
     """CREATE TABLE projected_turns (
         id INTEGER PRIMARY KEY,
         number INTEGER NOT NULL REFERENCES projected_sessions (number),
         place INTEGER NOT NULL,
         first_version INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
         clean INTEGER NOT NULL,
         closed INTEGER NOT NULL,
         shown INTEGER NOT NULL,
