@@ -45,6 +45,8 @@ _SETTINGS = (
     "PRAGMA synchronous=FULL",
 )
 
+_BESIDE = ("-wal", "-shm")
+
 _databases: weakref.WeakSet[SQLiteDatabase] = weakref.WeakSet()
 _abandoned: list[Any] = []
 """Connections of the parent process: a child must neither use nor close them."""
@@ -91,6 +93,7 @@ class SQLiteDatabase(Database):
         self._lock = threading.RLock()
         self._watching = threading.Lock()
         self.signal = Signal()
+        self._beside: tuple[files.Identity | None, ...] = ()
         self._writer: Any = None
         self._synchronous = "FULL"
         self._watcher: Any = None
@@ -118,6 +121,8 @@ class SQLiteDatabase(Database):
         try:
             for setting in _SETTINGS:
                 connection.execute(setting)
+            if not self._beside:
+                self._note_beside(connection)
         except BaseException:
             connection.close()
             raise
@@ -128,6 +133,7 @@ class SQLiteDatabase(Database):
     def _prepare(self, create: bool, migrate: bool) -> None:
         connection = self._write_connection()
         self.found_schema = preparing.prepare(connection, self.path, create=create, migrate=migrate)
+        self._note_beside(connection)
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -190,6 +196,13 @@ class SQLiteDatabase(Database):
                 self._synchronous = "FULL"
         return self._writer
 
+    def _note_beside(self, connection: Any) -> None:
+        """Note which files the WAL and its index are: they stay as long as a connection is open."""
+        if self.path is not None:
+            connection.execute("PRAGMA schema_version").fetchone()  # opens them
+            found = tuple(files.identity(self.path + ending) for ending in _BESIDE)
+            self._beside = () if None in found else found
+
     def _rollback(self, connection: Any) -> None:
         try:
             if connection.in_transaction:
@@ -201,6 +214,7 @@ class SQLiteDatabase(Database):
     def drop_writer(self) -> None:
         """Close the writing connection; the next write opens another."""
         writer, self._writer = self._writer, None
+        self._beside = ()  # the last connection that is closed removes them
         if writer is not None and self.path is not None:
             writer.close()
 
@@ -253,12 +267,20 @@ class SQLiteDatabase(Database):
             self._retry(run, "checkpoint")
 
     def same_file(self, doing: str) -> None:
-        """Raise StorageFailed if the file at the path isn't the one that was opened."""
-        if self.path is not None and files.identity(self.path) != self._file:
+        """Raise StorageFailed if a file at the path, or beside it, isn't the one that was opened."""
+        if self.path is None:
+            return
+        if files.identity(self.path) != self._file:
             raise StorageFailed(
                 f"{doing}: {self.path} was deleted or replaced while it was open; put it back, or "
                 "open the log anew",
             )
+        for ending, known in zip(_BESIDE, self._beside, strict=False):
+            if files.identity(self.path + ending) != known:
+                raise StorageFailed(
+                    f"{doing}: {self.path}{ending} was deleted or replaced while it was open; close "
+                    "the log, which saves what stands in it, and open it anew",
+                )
 
     # --- reading ---------------------------------------------------------------------------------
 
