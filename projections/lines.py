@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from onrecord.projections.calls import Results
 from onrecord.projections.outgoing import Outgoing, Take
+from onrecord.projections.wording import Wording
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     RecoveryApplied,
@@ -144,9 +145,10 @@ def _assign(facts: Facts) -> list[Line]:
     answers = [d for d in facts.deliveries.values() if d.kind != "notice" and d.takes]
     for delivery in answers:
         if delivery.message:
-            line = lines.setdefault(
-                f"m:{delivery.message}", Line(delivery.first, "", message=delivery.message)
-            )
+            line = lines.get(f"m:{delivery.message}")
+            if line is None:
+                line = Line(delivery.first, "", message=delivery.message)
+                lines[f"m:{delivery.message}"] = line
             _give(line, delivery)
     unnamed = [delivery for delivery in answers if not delivery.message]
     if unnamed:
@@ -156,17 +158,15 @@ def _assign(facts: Facts) -> list[Line]:
 
 def _match(lines: dict[str, Line], unnamed: list[Outgoing]) -> None:
     """Find the rows of the deliveries that name no message, by their text [4]."""
-    written = [line for line in lines.values() if line.core]
+    wording = Wording(lines.values())
     seen: dict[str, Line] = {}
     for line in lines.values():
         for delivery in line.deliveries:
             _note(seen, line, delivery)
     for delivery in unnamed:
         texts = [t for take in delivery.takes if (t := (take.visible or take.text).strip())]
-        fits = [line for line in written for text in texts if _fits(line.core, text)]
-        if fits:
-            found = next((line for line in fits if not line.deliveries), fits[-1])
-        else:
+        found = wording.find(texts)
+        if found is None:
             visible = [text for take in delivery.takes if (text := take.visible.strip())]
             known = (seen[text] for text in visible or texts if text in seen)
             earlier = [line for line in known if line.anchor < delivery.first]
