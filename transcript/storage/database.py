@@ -33,6 +33,19 @@ class CommitUnclear(StorageError):
         self.cause = cause
 
 
+class WriteAgain(StorageError):
+    """Another transaction came in between, or the connection ended before the commit: nothing is stored.
+
+    The same write, done again, may go through; `told` is the error once no time is left for that.
+    """
+
+    may_retry = True
+
+    def __init__(self, told: StorageError) -> None:
+        super().__init__(str(told))
+        self.told = told
+
+
 class Database(ABC):
     """One database. Safe for threads; a forked child opens connections of its own.
 
@@ -70,7 +83,8 @@ class Database(ABC):
         `sessions`: those that are written to, made where they aren't there and kept from other writers
         until the commit; `events`: how many records are written at most. Not durable: the commit isn't
         synced. It survives the process, in order, and a later durable commit carries it. Raise
-        CommitUnclear if the commit itself failed, else a StorageError with nothing stored.
+        CommitUnclear if the commit itself failed, else a StorageError with nothing stored; WriteAgain
+        says that it is worth being repeated.
         """
 
     @abstractmethod

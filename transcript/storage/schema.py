@@ -7,7 +7,7 @@ from onrecord.transcript.errors import SchemaVersionMismatch
 APPLICATION_ID = 0x6F6E7263
 """'onrc', at byte 68 of the file: what makes a SQLite file ours."""
 
-_COLUMNS = (
+COLUMNS = (
     "session_key",
     "version",
     "id",
@@ -19,7 +19,7 @@ _COLUMNS = (
     "leaf",
     "chain",
 )
-_SAME = " AND ".join(f"NEW.{name} IS OLD.{name}" for name in ("position", *_COLUMNS))
+_SAME = " AND ".join(f"NEW.{name} IS OLD.{name}" for name in ("position", *COLUMNS))
 
 _FIRST = (
     # The session's name stands here alone, so that it can be erased. version and chain are its head.
