@@ -74,9 +74,9 @@ def check_reading(
     missing = [t for t in promised if not spoken[t.turn].holds(t.text)]
     if missing:
         raise DeliveredNotProjected(session, (missing[0], "isn't in its turn"), rows, missing)
-    for text in promised:
-        if spoken[text.turn].count(text.text) > 1 and _twice(text, promised, reading, spoken):
-            raise DeliveredNotProjected(session, (text, "stands twice in its turn"), rows, ())
+    for alike in _repeated(promised, spoken):
+        if _twice(alike, reading, spoken):
+            raise DeliveredNotProjected(session, (alike[0], "stands twice in its turn"), rows, ())
     if (late := _out_of_order(promised, reading, spoken)) is not None:
         raise DeliveredNotProjected(session, (late, "stands before an earlier one"), rows, ())
 
@@ -114,10 +114,20 @@ def check_texts(session: str, reading: Reading, texts: Sequence[str]) -> None:
         raise DeliveredNotProjected(session, (missing[0], "isn't in the request"), (), missing)
 
 
-def _twice(
-    text: Promised, promised: Sequence[Promised], reading: Reading, spoken: Mapping[str, _Spoken]
-) -> bool:
-    """Tell whether more rows read so than were produced or delivered."""
+def _repeated(
+    promised: Sequence[Promised], spoken: Mapping[str, _Spoken]
+) -> Iterable[list[Promised]]:
+    """Return the texts that several rows of their turn read like, those with the same words as one."""
+    found: dict[tuple[str, str], list[Promised]] = {}
+    for text in promised:
+        if spoken[text.turn].count(text.text) > 1:
+            found.setdefault((text.turn, text.text.strip()), []).append(text)
+    return found.values()
+
+
+def _twice(alike: Sequence[Promised], reading: Reading, spoken: Mapping[str, _Spoken]) -> bool:
+    """Tell whether more rows read like these texts than were produced or delivered."""
+    text = alike[0]
     wanted = text.text.strip()
     sources = {
         ("message", message)
@@ -125,12 +135,11 @@ def _twice(
         if _akin(words.strip(), wanted)
     }
     apart = not sources  # a delivery without a message is of a produced one where one fits
-    for other in promised:
-        if other.turn == text.turn and other.text.strip() == wanted:
-            if other.message is not None:
-                sources.add(("message", other.message))
-            elif apart or not other.lone:
-                sources.add(("delivery", other.delivery))
+    for other in alike:
+        if other.message is not None:
+            sources.add(("message", other.message))
+        elif apart or not other.lone:
+            sources.add(("delivery", other.delivery))
     return spoken[text.turn].count(wanted) > len(sources)
 
 

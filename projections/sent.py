@@ -70,7 +70,7 @@ class Text:
 
 @dataclass(slots=True)
 class Sent:
-    """One delivery. `turn`: as named; `own`: where it belongs."""
+    """One delivery. `turn`: as named; `own`: where it belongs; `newest`: the text of an attempt."""
 
     id: str
     turn: str | None
@@ -78,25 +78,20 @@ class Sent:
     notice: bool
     began: int
     texts: list[Text] = field(default_factory=list)
+    newest: dict[int, Text] = field(default_factory=dict)
     highest: int = 0
     attempted_at: int = 0
     erased: bool = False
     own: str = ""
 
-    def latest(self, attempt: int | None) -> Text | None:
-        """Return the newest text of an attempt (None: of the highest)."""
-        for text in reversed(self.texts):
-            if text.attempt == (self.highest if attempt is None else attempt):
-                return text
-        return None
-
     def enter(self, text: Text) -> Text:
         self.texts.append(text)
+        self.newest[text.attempt] = text
         self.highest = max(self.highest, text.attempt)
         return text
 
     def attempted(self, event: DeliveryAttempted, version: int) -> None:
-        own = self.latest(event.attempt)
+        own = self.newest.get(event.attempt)
         if own is not None:
             at = own.at(event.offset)
             end = at + len(event.text)
@@ -107,8 +102,7 @@ class Sent:
                 return
         before = own
         if before is None:
-            lower = [t for t in self.texts if t.attempt < event.attempt]
-            before = max(lower, key=lambda t: (t.attempt, t.first)) if lower else None
+            before = self.newest.get(self._below(event.attempt))
         kept = before.whole()[: before.at(event.offset)] if before else ""
         text = kept + event.text
         apart = (before is None or event.offset <= 0) and event.op not in {"edit", "draft"}
@@ -116,8 +110,13 @@ class Sent:
         new.moved = len(kept) - event.offset
         self.enter(new)
 
+    def _below(self, attempt: int) -> int:
+        if attempt > self.highest:
+            return self.highest
+        return max((lower for lower in self.newest if lower < attempt), default=0)
+
     def settled(self, event: Outcome, version: int) -> None:
-        text = self.latest(event.attempt)
+        text = self.newest.get(self.highest if event.attempt is None else event.attempt)
         if isinstance(event, DeliveryRevised):
             self._revised(event, text, version)
         elif text is None:
