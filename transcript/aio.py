@@ -1,6 +1,6 @@
 """The log for an event loop: the same verbs, awaitable, never blocking, not torn by cancellation.
 
-One thread does the writes, in the order of the calls; a few others read.
+The log's writer does the writes, in the order of the calls; a few threads read.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from onrecord.transcript.append import ANY
+from onrecord.transcript.append import ANY, Outcome
 from onrecord.transcript.events import Event
 from onrecord.transcript.leases import DEFAULT_TTL, Lease, LeaseState
 from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage.journal import SessionHead
 from onrecord.transcript.subscription import BATCH, Subscription
+from onrecord.transcript.writer import Job
 
 if TYPE_CHECKING:
     from onrecord.transcript.log import TranscriptLog
@@ -44,19 +45,21 @@ class AsyncTranscriptLog:
 
     def _start(self) -> None:
         self._pid = os.getpid()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="onrecord-write")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="onrecord-read")
 
     def _after_fork(self) -> None:
         if self._pid != os.getpid():
             self._start()  # threads don't survive a fork
 
+    def _submit(self, job: Job) -> asyncio.Future[Any]:
+        job.future = future = asyncio.get_running_loop().create_future()
+        self._log.writer.submit(job)
+        return future
+
     async def write(self, run: Callable[[], T]) -> T:
         """Run in the writing thread, in call order. Once called it completes, cancelled or not."""
-        self._after_fork()
-        future: Future[T] = self._writer.submit(run)
-        # Shielded: cancelling the wait must not take a queued write back.
-        return await asyncio.shield(asyncio.wrap_future(future))
+        result: T = await self._submit(Job(call=run))
+        return result
 
     async def reading(self, run: Callable[[], T]) -> T:
         """Run in a reading thread."""
@@ -72,16 +75,13 @@ class AsyncTranscriptLog:
         lease: Lease | None = None,
     ) -> tuple[Recorded, ...]:
         """Append as TranscriptLog.append does. Cancelled, it still completes."""
-        return await self.write(
-            functools.partial(
-                self._log.append,
-                session,
-                *events,
-                expected_version=expected_version,
-                durable=durable,
-                lease=lease,
+        if not events:
+            return await self.reading(
+                functools.partial(self._log.append, session, expected_version=expected_version)
             )
-        )
+        given = self._log.appending(session, events, expected_version, durable=durable, lease=lease)
+        outcome: Outcome = await self._submit(Job(given))
+        return tuple(outcome.records)
 
     async def read(
         self, session: str, *, after: int = 0, limit: int | None = None
@@ -132,9 +132,8 @@ class AsyncTranscriptLog:
         return await self.reading(functools.partial(self._log.find, id))
 
     def shutdown(self) -> None:
-        """Wait for the writes that were begun, and end the threads."""
+        """End the threads that read."""
         if self._pid == os.getpid():
-            self._writer.shutdown(wait=True)
             self._readers.shutdown(wait=True)
 
     async def close(self) -> None:

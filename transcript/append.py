@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -25,7 +26,7 @@ from onrecord.transcript.events import (
     TranscriptRewound,
 )
 from onrecord.transcript.leases import Lease
-from onrecord.transcript.offsets import DeliveryOffsets
+from onrecord.transcript.offsets import DeliveryOffsets, holds
 from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage import journal, leasing
 from onrecord.transcript.turns import TurnNames
@@ -34,8 +35,10 @@ ANY: Final = -1
 """Any version of the session will do."""
 DRAFTS_AT_ONCE = 100_000
 """Events that one append may have."""
-SESSIONS_KEPT = 256
+SESSIONS_KEPT = 1024
 """Sessions whose turn names and offsets are kept in memory by a log."""
+ROWS_HELD = 1024
+"""Records that are planned before they are written."""
 
 _KEYED_BY_TURN = frozenset(
     name for name, cls in KNOWN.items() if cls.natural_key and "turn" in cls.natural_key
@@ -108,41 +111,157 @@ class Outcome:
     new: int = 0
 
 
-def append(
-    connection: Any,
-    states: States,
-    session: str,
-    drafts: Iterable[Draft],
-    expected_version: int,
-    lease: Lease | None,
-) -> Outcome:
-    """Write what isn't there yet; return where each event stands."""
-    if lease is not None:
-        drafts = tuple(drafts)
-        if any(draft.event.intent for draft in drafts):
-            leasing.check(connection, lease)
-    head = journal.head(connection, session, create=True)
-    assert head is not None
-    before = head.version
-    state = states.at(connection, head)
-    generation = 0 if lease is None else lease.generation
-    outcome = Outcome([])
-    for draft in drafts:
-        if len(outcome.records) >= DRAFTS_AT_ONCE:
-            raise BadEvent(f"more than {DRAFTS_AT_ONCE} events in one append; split it")
-        try:
-            placed = _place(connection, session, _identified(session, draft, state))
-            if isinstance(placed, Recorded):
-                outcome.records.append(placed)
-                continue
-            if expected_version not in (ANY, before):
-                raise wrong_version(session, expected_version, before)
-            outcome.records.append(_write(connection, head, state, placed, generation))
-        except OnRecordError as error:
-            error.facts["line"] = draft.line
-            raise
-        outcome.new += 1
-    return outcome
+class Transaction:
+    """The appends of one transaction: planned one by one, so that a bad one has written nothing."""
+
+    def __init__(self, connection: Any, states: States, sessions: Iterable[str]) -> None:
+        self._connection = connection
+        self._states = states
+        self._heads = journal.heads(connection, set(sessions))
+        self._rows: list[journal.Row] = []
+        self._planned: dict[UUID, Recorded] = {}
+        self._absent: frozenset[UUID] = frozenset()
+        self._held: set[Lease] = set()
+        self.wrote = False
+
+    def expect(self, given: Iterable[tuple[str, list[Draft]]]) -> None:
+        """Look up at once which ids aren't there, of the events whose id follows from themselves."""
+        ids = []
+        for session, drafts in given:
+            for n, draft in enumerate(drafts):
+                if not _follows_from_state(draft.event):
+                    drafts[n] = own = _identified(session, draft, None)
+                    assert own.event.id is not None
+                    ids.append(own.event.id)
+        self._absent = frozenset(ids) - journal.existing(self._connection, ids)
+
+    def append(
+        self, session: str, drafts: Iterable[Draft], expected_version: int, lease: Lease | None
+    ) -> Outcome:
+        """Plan what isn't there yet; return where each event stands, once it is written.
+
+        Raise OnRecordError, and nothing of this append will be written, unless it has more than
+        ROWS_HELD events.
+        """
+        if lease is not None:
+            drafts = tuple(drafts)
+            self._check(lease, drafts)
+        head = self._heads[session]
+        before, chain, planned = head.version, head.chain, len(self._rows)
+        state = self._states.at(self._connection, head)
+        generation = 0 if lease is None else lease.generation
+        outcome = Outcome([])
+        for draft in drafts:
+            try:
+                if len(outcome.records) >= DRAFTS_AT_ONCE:
+                    raise BadEvent(f"more than {DRAFTS_AT_ONCE} events in one append; split it")
+                placed = self._place(head, state, _identified(session, draft, state))
+                if isinstance(placed, Recorded):
+                    outcome.records.append(placed)
+                    continue
+                if expected_version not in (ANY, before):
+                    raise wrong_version(session, expected_version, before)
+                outcome.records.append(self._plan(head, state, placed, generation))
+            except OnRecordError as error:
+                error.facts["line"] = draft.line
+                if outcome.new:
+                    self._take_back(planned)
+                    head.version, head.chain = before, chain
+                    self._states.forget(session)
+                raise
+            outcome.new += 1
+            if len(self._rows) >= ROWS_HELD:
+                self.write()
+                planned = 0
+        return outcome
+
+    def write(self) -> None:
+        """Write what is planned."""
+        if self._rows:
+            fresh = [head for head in self._heads.values() if head.fresh and head.version]
+            journal.insert(self._connection, fresh, self._rows)
+            self.wrote = True
+            self._rows = []
+            self._planned = {}
+            self._absent = frozenset()
+
+    def _take_back(self, planned: int) -> None:
+        """Drop what the failed append planned, and write the rest: its session is read anew."""
+        for row in self._rows[planned:]:
+            del self._planned[row.record.id]
+        del self._rows[planned:]
+        self.write()
+
+    def _check(self, lease: Lease, drafts: tuple[Draft, ...]) -> None:
+        if lease not in self._held and any(draft.event.intent for draft in drafts):
+            leasing.check(self._connection, lease)
+            self._held.add(lease)
+
+    def _find(self, id: UUID) -> Recorded | None:
+        planned = self._planned.get(id)
+        if planned is not None or id in self._absent:
+            return planned
+        if not journal.is_there(self._connection, id):
+            return None
+        return journal.find(self._connection, id)
+
+    def _place(self, head: journal.Head, state: State, draft: Draft) -> Recorded | Draft:
+        """Return the record that the event is already, or the draft that is to be written."""
+        event = draft.event
+        assert event.id is not None
+        there = self._find(event.id)
+        if there is None:
+            return self._part_of(head, state, event) or draft
+        if same(head.session, there, event):
+            return there
+        if event.intent:
+            raise _conflict(head.session, there, event)
+        id = codec.conflict_id(head.session, event.id, event)
+        again = self._find(id)
+        if again is not None:
+            return again
+        own = msgspec.structs.replace(event, id=id, conflicts_with=event.id)
+        return Draft(own, codec.encode(own), draft.recorded_at, draft.line)
+
+    def _part_of(self, head: journal.Head, state: State, event: Event) -> Recorded | None:
+        """Return the part that a text was joined into when it was first said, if it was."""
+        if not (isinstance(event, DeliveryAttempted) and state.offsets.reached(event)):
+            return None
+        for record in self._attempts(head):
+            part = record.event
+            assert isinstance(part, DeliveryAttempted)
+            ours = (part.delivery, part.attempt) == (event.delivery, event.attempt)
+            if ours and part.offset <= event.offset:
+                return record if holds(part, event) else None
+        return None
+
+    def _attempts(self, head: journal.Head) -> Iterator[Recorded]:
+        before = head.version + 1
+        for row in reversed(self._rows):
+            record = row.record
+            if record.session == head.session:
+                before = record.version
+                if record.type == DeliveryAttempted.__name__:
+                    yield record
+        yield from journal.earlier(self._connection, head, before, DeliveryAttempted.__name__)
+
+    def _plan(self, head: journal.Head, state: State, draft: Draft, generation: int) -> Recorded:
+        event = draft.event
+        if isinstance(event, DeliveryAttempted):
+            state.offsets.check(head.session, event)
+        row = journal.follow(
+            head,
+            event,
+            draft.payload,
+            event_version=VOCABULARY_VERSION,
+            recorded_at=journal.now() if draft.recorded_at is None else draft.recorded_at,
+            generation=generation,
+        )
+        self._rows.append(row)
+        self._planned[row.record.id] = row.record
+        state.evolve(event)
+        state.version = head.version
+        return row.record
 
 
 def wrong_version(session: str, expected: int, actual: int) -> WrongExpectedVersion:
@@ -153,44 +272,38 @@ def wrong_version(session: str, expected: int, actual: int) -> WrongExpectedVers
     )  # fmt: skip
 
 
-def _identified(session: str, draft: Draft, state: State) -> Draft:
+def _follows_from_state(event: Event) -> bool:
+    """Tell whether the id of an event depends on what its session holds."""
+    if event.id is not None:
+        return False
+    if isinstance(event, StreamChunkDelivered):
+        return event.attempt is None
+    return event.type in _KEYED_BY_TURN
+
+
+def _identified(session: str, draft: Draft, state: State | None) -> Draft:
     event = draft.event
     if event.id is not None:
         return draft
-    turn = None
-    if event.type in _KEYED_BY_TURN:
-        turn = state.turns.resolve(event.turn)  # type: ignore[attr-defined]
     if isinstance(event, StreamChunkDelivered):
-        latest = state.offsets.attempt(event.delivery)
+        latest = 1 if state is None else state.offsets.attempt(event.delivery)
         own: Event = codec.with_attempt(session, event, latest)
     else:
+        turn = None
+        if state is not None and event.type in _KEYED_BY_TURN:
+            turn = state.turns.resolve(event.turn)  # type: ignore[attr-defined]
         own = msgspec.structs.replace(event, id=codec.derive_id(session, event, turn))
     return Draft(own, draft.payload, draft.recorded_at, draft.line)
 
 
-def _place(connection: Any, session: str, draft: Draft) -> Recorded | Draft:
-    """Return the record that the event is already, or the draft that is to be written."""
-    event = draft.event
-    assert event.id is not None
-    there = journal.find(connection, event.id)
-    if there is None:
-        return draft
-    if same(session, there, event):
-        return there
-    if event.intent:
-        raise KeyConflict(
-            f"id {event.id} stands for another {there.type} in session {there.session!r}, version "
-            f"{there.version}; what was to be recorded now: {event.type} in session {session!r}. "
-            f"Fields that differ: {', '.join(_differing(there.event, event)) or 'session'}; give the "
-            "new one a key of its own",
-            session=session, id=event.id, existing=there.event, given=event,
-        )  # fmt: skip
-    id = codec.conflict_id(session, event.id, event)
-    again = journal.find(connection, id)
-    if again is not None:
-        return again
-    own = msgspec.structs.replace(event, id=id, conflicts_with=event.id)
-    return Draft(own, codec.encode(own), draft.recorded_at, draft.line)
+def _conflict(session: str, there: Recorded, event: Event) -> KeyConflict:
+    return KeyConflict(
+        f"id {event.id} stands for another {there.type} in session {there.session!r}, version "
+        f"{there.version}; what was to be recorded now: {event.type} in session {session!r}. "
+        f"Fields that differ: {', '.join(_differing(there.event, event)) or 'session'}; give the "
+        "new one a key of its own",
+        session=session, id=event.id, existing=there.event, given=event,
+    )  # fmt: skip
 
 
 def same(session: str, there: Recorded, event: Event) -> bool:
@@ -201,6 +314,8 @@ def same(session: str, there: Recorded, event: Event) -> bool:
         return False
     if there.payload is None:
         return True  # erased: there is nothing left to compare with
+    if isinstance(event, DeliveryAttempted) and isinstance(there.event, DeliveryAttempted):
+        return holds(there.event, event)
     return codec.compared_content(there.event) == codec.compared_content(event)
 
 
@@ -212,23 +327,3 @@ def _differing(there: Event, given: Event) -> list[str]:
     one, other = codec.to_map(there), codec.to_map(given)
     names = given.compared if given.compared is not None else sorted(one.keys() | other.keys())
     return [n for n in names if n not in codec.ENVELOPE and one.get(n) != other.get(n)]
-
-
-def _write(
-    connection: Any, head: journal.Head, state: State, draft: Draft, generation: int
-) -> Recorded:
-    event = draft.event
-    if isinstance(event, DeliveryAttempted):
-        state.offsets.check(head.session, event)
-    record = journal.insert(
-        connection,
-        head,
-        event,
-        draft.payload,
-        event_version=VOCABULARY_VERSION,
-        recorded_at=journal.now() if draft.recorded_at is None else draft.recorded_at,
-        generation=generation,
-    )
-    state.evolve(event)
-    state.version = head.version
-    return record

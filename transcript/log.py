@@ -7,33 +7,23 @@ import threading
 from collections.abc import Iterable, Iterator, Sized
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
-from onrecord.transcript import codec, failpoints
-from onrecord.transcript.append import (
-    ANY,
-    DRAFTS_AT_ONCE,
-    Draft,
-    Outcome,
-    States,
-    append,
-    wrong_version,
-)
-from onrecord.transcript.errors import (
-    AppendInDoubt,
-    BadEvent,
-    OnRecordError,
-    StorageError,
-)
+from onrecord.transcript import codec
+from onrecord.transcript.append import ANY, Draft, Outcome, wrong_version
+from onrecord.transcript.batch import Batches
+from onrecord.transcript.errors import BadEvent
 from onrecord.transcript.events import Event
+from onrecord.transcript.joining import Append
 from onrecord.transcript.leases import Lease, Leases, LeaseState
 from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage import journal, leasing
-from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
+from onrecord.transcript.storage.database import BUSY_TIMEOUT, Database
 from onrecord.transcript.storage.journal import SessionHead
 from onrecord.transcript.storage.opening import open_database
 from onrecord.transcript.subscription import BATCH, Subscription
+from onrecord.transcript.writer import BATCH_EVENTS, Writer
 
 if TYPE_CHECKING:
     from onrecord.transcript.aio import AsyncTranscriptLog
@@ -46,14 +36,15 @@ DEFAULT_URL = "sqlite:///onrecord.db"
 class TranscriptLog:
     """A log of sessions in one database. Safe for threads and for processes that fork.
 
-    Every append is one transaction, all or nothing. Versions, positions and times come from the log.
+    Every append is all or nothing; appends that wait at the same time share a transaction. Versions,
+    positions and times come from the log.
     """
 
     def __init__(self, database: Database, *, text_limit: int = codec.TEXT_LIMIT) -> None:
         self._database = database
         self.text_limit = text_limit
-        self._states = States()
-        self._doubtful: set[str] = set()
+        self._batches = Batches(database, text_limit)
+        self.writer = Writer(self._batches)
         self._aio: AsyncTranscriptLog | None = None
         self.leases = Leases(_LeaseStore(database))
 
@@ -93,23 +84,21 @@ class TranscriptLog:
         durable: bool = True,
         lease: Lease | None = None,
     ) -> tuple[Recorded, ...]:
-        """Append events in one transaction; return where each stands.
+        """Append events, all or nothing; return where each stands.
 
         An event whose id is there with the same content is returned where it stands. One with other
         content raises KeyConflict if it is an intent, and is stored under an id of its own with
-        `conflicts_with` if it is a fact. Durable: on the disk when this returns; else committed, in
+        `conflicts_with` if it is a fact. A chunk of a delivery may stand in a part with others that
+        waited with it. Durable: on the disk when this returns; else committed, in
         order, and carried by the next durable append. Under a lease that was lost or expired intents
         raise LeaseLost, facts are stored under its generation. Also raised: BadEvent, EventTooLarge,
         OffsetMismatch, WrongExpectedVersion, StorageError.
         """
         if not events:
-            self._nothing(_checked(session), expected_version)
+            self._nothing(checked(session), expected_version)
             return ()
-        drafts = [Draft(*codec.prepare(event, self.text_limit)) for event in events]
-        outcome = self.append_drafts(
-            session, drafts, expected_version=expected_version, durable=durable, lease=lease
-        )
-        return tuple(outcome.records)
+        given = self.appending(session, events, expected_version, durable=durable, lease=lease)
+        return tuple(self.writer.append(given).records)
 
     def append_drafts(
         self,
@@ -120,82 +109,45 @@ class TranscriptLog:
         durable: bool = True,
         lease: Lease | None = None,
     ) -> Outcome:
-        """Append prepared events, those of an import with the time at which they were recorded."""
-        session = _checked(session)
-        if lease is not None and lease.session != session:
-            raise BadEvent(f"a lease of session {lease.session!r} given for session {session!r}")
-        count = len(drafts) if isinstance(drafts, Sized) else DRAFTS_AT_ONCE
-        outcome = Outcome([])
-        doing = f"appending to session {session!r}"
-        try:
-            with self._database.write(
-                durable=durable, doing=doing, sessions=(session,), events=count
-            ) as connection:
-                try:
-                    outcome = append(
-                        connection, self._states, session, drafts, expected_version, lease
-                    )
-                    if durable and not outcome.new:
-                        # What is there already may have been committed without a sync.
-                        self._database.flush(connection)
-                    failpoints.hit_commit(outcome.records)
-                except BaseException:
-                    self._states.forget(session)
-                    raise
-        except CommitUnclear as unclear:
-            self._states.forget(session)
-            self._settle(session, outcome, unclear)
-        except OnRecordError as error:
-            self._states.forget(session)
-            self._still_in_doubt(session, error)
-            raise
-        self._doubtful.discard(session)
-        return outcome
+        """Append prepared events, those of an import with the time at which they were recorded.
 
-    def _still_in_doubt(self, session: str, error: BaseException) -> None:
-        """Raise AppendInDoubt if the storage failed again before an earlier doubt was settled.
-
-        This append may be the earlier one, tried again: what failed now didn't take that one back.
+        Many, or those of an iterator, are a transaction of their own.
         """
-        if session in self._doubtful and isinstance(error, StorageError):
-            raise AppendInDoubt(
-                f"appending to session {session!r}: an earlier append is in doubt, and the storage "
-                f"fails ({error}); don't send, and try the same events again once it is back",
-                session=session, ids=[],
-            ) from error  # fmt: skip
+        given = Append(
+            checked(session, lease), drafts=drafts, expected_version=expected_version,
+            durable=durable, lease=lease,
+        )  # fmt: skip
+        if isinstance(drafts, Sized) and len(drafts) <= BATCH_EVENTS:
+            given.drafts = list(drafts)
+            return self.writer.append(given)
+        self.writer.call(lambda: self._batches.commit((given,)))
+        return given.answer()
+
+    def appending(
+        self,
+        session: str,
+        events: tuple[Event, ...],
+        expected_version: int,
+        *,
+        durable: bool,
+        lease: Lease | None,
+    ) -> Append:
+        """Return what `append` hands to the writer."""
+        return Append(
+            checked(session, lease), events, expected_version=expected_version, durable=durable,
+            lease=lease,
+        )  # fmt: skip
 
     def _nothing(self, session: str, expected_version: int) -> None:
         actual = self.version(session)
         if expected_version not in (ANY, actual):
             raise wrong_version(session, expected_version, actual)
 
-    def _settle(self, session: str, outcome: Outcome, unclear: CommitUnclear) -> None:
-        """Find out whether a commit that failed happened; return if it did, raise if it did not."""
-        doing = f"appending to session {session!r}"
-        ids = [record.id for record in outcome.records]
-
-        def are_there(connection: Any) -> bool:
-            return all(journal.find(connection, id) is not None for id in ids)
-
-        try:
-            found = self._database.settle(unclear, [session], are_there, doing)
-        except StorageError as error:
-            self._doubtful.add(session)
-            raise AppendInDoubt(
-                f"{doing}: the commit failed ({unclear}) and the storage can't be asked ({error}); "
-                "don't send, and try the same events again once it is back",
-                session=session, ids=ids,
-            ) from unclear.cause  # fmt: skip
-        if not found:
-            failed = self._database.translate(unclear.cause, doing)
-            self._still_in_doubt(session, failed)
-            raise failed from unclear.cause
-
     # --- reading ---------------------------------------------------------------------------------
 
     def read(self, session: str, *, after: int = 0, limit: int | None = None) -> Iterator[Recorded]:
         """Iterate over a session's records after a version. Each batch is a short read of its own."""
-        session = _checked(session)
+        session = checked(session)
         left = limit
         while left is None or left > 0:
             count = BATCH if left is None else min(BATCH, left)
@@ -242,7 +194,7 @@ class TranscriptLog:
 
     def version(self, session: str) -> int:
         """Return the number of records of a session, 0 if there is none."""
-        session = _checked(session)
+        session = checked(session)
         head = self._database.read(
             f"reading session {session!r}",
             lambda connection: journal.head(connection, session, create=False),
@@ -270,6 +222,7 @@ class TranscriptLog:
 
     def close(self) -> None:
         """Close the log. Idempotent."""
+        self.writer.close()
         if self._aio is not None:
             self._aio.shutdown()
         self._database.close()
@@ -291,7 +244,7 @@ class _LeaseStore:
         self._database = database
 
     def acquire_lease(self, session: str, owner: str, ttl: float) -> Lease:
-        session = _checked(session)
+        session = checked(session)
         with self._database.write(
             doing=f"taking session {session!r}", sessions=(session,)
         ) as connection:
@@ -316,18 +269,22 @@ class _LeaseStore:
         )
 
     def lease_state(self, session: str) -> LeaseState | None:
-        session = _checked(session)
+        session = checked(session)
         return self._database.read(
             f"reading the lease of session {session!r}",
             lambda connection: leasing.state(connection, session),
         )
 
 
-def _checked(session: str) -> str:
+def checked(session: str, lease: Lease | None = None) -> str:
+    """Return the name of a session as it is stored. Raise BadEvent if there can be no such name."""
     if not isinstance(session, str) or not session:
         raise BadEvent(f"the session is {session!r}; give a non-empty string")
     if len(session) > codec.ID_LIMIT:
         raise BadEvent(
             f"the session's name has {len(session)} characters; {codec.ID_LIMIT} at most"
         )
-    return codec.storable(session)
+    session = codec.storable(session)
+    if lease is not None and lease.session != session:
+        raise BadEvent(f"a lease of session {lease.session!r} given for session {session!r}")
+    return session

@@ -44,7 +44,24 @@ class DeliveryOffsets:
         """Return the latest attempt of a delivery, 1 before the first."""
         return self._ends.get(delivery, (1, 0))[0]
 
+    def reached(self, event: DeliveryAttempted) -> bool:
+        """Tell whether the delivery already holds some text at the whole of the part's place."""
+        attempt, end = self._ends.get(event.delivery, (0, 0))
+        if event.attempt == attempt:
+            return 0 <= event.offset < end and event.offset + len(event.text) <= end
+        return 0 < event.attempt < attempt
+
     def evolve(self, event: Event) -> None:
         """Take an event in, in log order."""
         if isinstance(event, DeliveryAttempted):
             self._ends[event.delivery] = (event.attempt, event.offset + len(event.text))
+
+
+def holds(part: DeliveryAttempted, event: DeliveryAttempted) -> bool:
+    """Tell whether a stored part says what the event says: chunks are joined before they are stored."""
+    start = event.offset - part.offset
+    return (
+        (part.turn, part.message, part.kind) == (event.turn, event.message, event.kind)
+        and part.text[start : start + len(event.text)] == event.text
+        and bool(event.text or not part.text)
+    )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
+
+import msgspec
 
 from onrecord.transcript.events import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """An event in the log.
 
     `version`: its place in the session (1, 2, 3 … without gaps). `position`: its place in the whole

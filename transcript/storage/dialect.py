@@ -12,13 +12,18 @@ class Dialect:
     """The words of one database.
 
     `clock`: µs since 1970 by its own clock. `settled`: a condition on a record `r` that no record with
-    a lower position can still be committed. `blank_chain`: 32 zero bytes.
+    a lower position can still be committed. `blank_chain`: 32 zero bytes. `snapshot`: begins a transaction
+    whose reads all see the same. `in_turn`: a statement with a name as parameter, which gets past no other
+    transaction that said it of that name, until its end; empty where there is one writer at a time.
     """
 
     name: str
     clock: str
     settled: str
     blank_chain: str
+    rows_at_once: int
+    snapshot: str
+    in_turn: str = ""
 
 
 SQLITE = Dialect(
@@ -27,6 +32,8 @@ SQLITE = Dialect(
     clock="CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000",
     settled="1",  # one writer at a time: positions are committed in order
     blank_chain="zeroblob(32)",
+    rows_at_once=16,
+    snapshot="BEGIN",
 )
 
 

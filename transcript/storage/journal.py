@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
+
+from msgspec.structs import force_setattr
 
 from onrecord.transcript import evidence
 from onrecord.transcript.codec import decode
@@ -35,10 +37,19 @@ _LAST = per_dialect(
 )
 _BY_ID = f"{_FROM}WHERE r.id = ?"
 _HEAD = "SELECT session_key, version, chain FROM sessions WHERE name = ?"
+_HEADS = "SELECT name, session_key, version, chain FROM sessions WHERE name IN "
+_IDS = "SELECT id FROM records WHERE id IN "
+_IS_THERE = "SELECT 1 FROM records WHERE id = ?"
 _NEW_SESSION = "INSERT INTO sessions VALUES (?, ?, 0, ?, ?, ?)"
-_INSERT = (
-    "INSERT INTO records (position, session_key, version, id, type, event_version, recorded_at, generation, "
-    "commitment, leaf, chain, salt, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_COLUMNS = (
+    "position, session_key, version, id, type, event_version, recorded_at, generation, commitment, "
+    "leaf, chain, salt, payload"
+)
+_PLACES = f"({', '.join('?' * 13)})"
+_INSERT = f"INSERT INTO records ({_COLUMNS}) VALUES {_PLACES}"
+_EARLIER = (
+    f"{_FROM}WHERE r.session_key = ? AND r.version < ? AND r.type = ? AND r.payload IS NOT NULL "
+    "ORDER BY r.version DESC LIMIT ?"
 )
 _SESSIONS = (
     "SELECT name, version, started_at, updated_at, chain FROM sessions "
@@ -63,12 +74,21 @@ def now() -> int:
 
 @dataclass(slots=True)
 class Head:
-    """Where a session stands within a transaction."""
+    """Where a session stands within a transaction; `fresh`: it isn't in the database yet."""
 
     session: str
     key: bytes
     version: int
     chain: bytes
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record before it is written: what goes into the columns after its position."""
+
+    record: Recorded
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +131,57 @@ def recorded(row: tuple[Any, ...]) -> Recorded:
 
 def head(connection: Any, session: str, *, create: bool) -> Head | None:
     """Return where the session stands; with `create` a new one is made at version 0."""
-    name = session.encode()
-    row = connection.execute(_HEAD, (name,)).fetchone()
+    row = connection.execute(_HEAD, (session.encode(),)).fetchone()
     if row is not None:
         return Head(session, *row)
     if not create:
         return None
-    key, at = os.urandom(16), now()
-    connection.execute(_NEW_SESSION, (key, name, evidence.START, at, at))
-    return Head(session, key, 0, evidence.START)
+    made = _fresh(session)
+    insert(connection, [made], [])
+    return made
 
 
-def insert(
-    connection: Any,
+def heads(connection: Any, sessions: Collection[str]) -> dict[str, Head]:
+    """Return where sessions stand; one that isn't there is `fresh`, at version 0."""
+    if len(sessions) == 1:
+        (session,) = sessions
+        return {session: head(connection, session, create=False) or _fresh(session)}
+    found = {session: _fresh(session) for session in sessions}
+    for name, *row in _among(connection, _HEADS, [session.encode() for session in sessions]):
+        session = name.decode()
+        found[session] = Head(session, *row)
+    return found
+
+
+def _fresh(session: str) -> Head:
+    return Head(session, os.urandom(16), 0, evidence.START, fresh=True)
+
+
+def existing(connection: Any, ids: Sequence[UUID]) -> set[UUID]:
+    """Return which of the ids are there."""
+    found = _among(connection, _IDS, [id.bytes for id in ids])
+    return {UUID(bytes=id_) for (id_,) in found}
+
+
+def is_there(connection: Any, id: UUID) -> bool:
+    """Tell whether there is a record of an id."""
+    return connection.execute(_IS_THERE, (id.bytes,)).fetchone() is not None
+
+
+AMONG = 64
+"""Values that one statement looks for."""
+
+
+def _among(connection: Any, statement: str, values: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    """Give the rows for any number of values, by statements of two lengths: each is prepared once."""
+    for at in range(0, len(values), AMONG):
+        piece = values[at : at + AMONG]
+        length = AMONG if len(piece) > 8 else 8
+        piece = (*piece, *(piece[-1],) * (length - len(piece)))
+        yield from connection.execute(f"{statement}({', '.join('?' * length)})", piece).fetchall()
+
+
+def follow(
     head: Head,
     event: Event,
     payload: bytes,
@@ -131,8 +189,8 @@ def insert(
     event_version: int,
     recorded_at: int,
     generation: int,
-) -> Recorded:
-    """Write the next record of the session, and move its head."""
+) -> Row:
+    """Move the head on by a record; return it, to be written. It has no position until then."""
     id = event.id
     assert id is not None, "an event without an id can't be written"
     version, id_bytes, type_ = head.version + 1, id.bytes, event.type
@@ -142,36 +200,67 @@ def insert(
         head.key, version, id_bytes, type_, event_version, recorded_at, generation, commitment
     )
     chain = evidence.link(head.chain, leaf)
-    position = connection.next_position()
-    cursor = connection.execute(
-        _INSERT,
+    head.version, head.chain = version, chain
+    return Row(
+        Recorded(
+            head.session, version, 0, id, type_, event, moment(recorded_at), generation,
+            event_version, payload, commitment, leaf, chain,
+        ),
         (
-            position, head.key, version, id_bytes, type_, event_version, recorded_at, generation,
-            commitment, leaf, chain, salt, payload,
+            head.key, version, id_bytes, type_, event_version, recorded_at, generation, commitment,
+            leaf, chain, salt, payload,
         ),
     )  # fmt: skip
-    head.version, head.chain = version, chain
-    return Recorded(
-        session=head.session,
-        version=version,
-        position=cursor.lastrowid if position is None else position,
-        id=id,
-        type=type_,
-        event=event,
-        recorded_at=moment(recorded_at),
-        generation=generation,
-        event_version=event_version,
-        payload=payload,
-        commitment=commitment,
-        leaf=leaf,
-        chain=chain,
-    )
+
+
+def insert(connection: Any, fresh: Iterable[Head], rows: Sequence[Row]) -> None:
+    """Write new sessions and records, and give the records their positions."""
+    at = now()
+    for head in fresh:
+        values = (head.key, head.session.encode(), evidence.START, at, at)
+        connection.execute(_NEW_SESSION, values)
+        head.fresh = False
+    size = connection.dialect.rows_at_once
+    for start in range(0, len(rows), size):
+        piece = rows[start : start + size]
+        if len(piece) == size:
+            _insert(connection, piece)
+        else:
+            for row in piece:
+                _insert(connection, (row,))
+
+
+def _insert(connection: Any, rows: Sequence[Row]) -> None:
+    values: list[Any] = []
+    positions = [connection.next_position() for _ in rows]
+    for row, position in zip(rows, positions, strict=True):
+        values.append(position)
+        values += row.values
+    statement = _INSERT + f", {_PLACES}" * (len(rows) - 1)
+    last = connection.execute(statement, values).lastrowid
+    for n, row in enumerate(rows, 1 - len(rows)):
+        given = positions[n - 1 + len(rows)]
+        # What one statement inserts gets positions one after the other: nobody else writes.
+        force_setattr(row.record, "position", last + n if given is None else given)
 
 
 def find(connection: Any, id: UUID) -> Recorded | None:
     """Return the record of an id."""
     row = connection.execute(_BY_ID, (id.bytes,)).fetchone()
     return None if row is None else recorded(row)
+
+
+def earlier(connection: Any, head: Head, before: int, type: str) -> Iterator[Recorded]:
+    """Give the session's records of a type before a version, the latest first, erased ones not."""
+    while True:
+        values = (head.key, before, type, AMONG)
+        rows = connection.execute(_EARLIER, values).fetchall()
+        for row in rows:
+            record = recorded(row)
+            before = record.version
+            yield record
+        if len(rows) < AMONG:
+            return
 
 
 def of_session(connection: Any, session: str, after: int, limit: int) -> list[Recorded]:
