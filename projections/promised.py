@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from onrecord.projections.sent import Outcome, Sent
 from onrecord.transcript.events import (
     AssistantMessageProduced,
@@ -30,8 +32,7 @@ from onrecord.transcript.events import (
 from onrecord.transcript.recorded import Recorded
 
 
-@dataclass(frozen=True, slots=True)
-class Promised:
+class Promised(msgspec.Struct, frozen=True):
     """A text that must stand in an assistant row. `first`: the version of its first attempt,
     `began`: of its delivery's, or of the first of its message. `erased`: what was said before it is
     erased, so that its row may be another's too. `lone`: the delivery has no other text, by which
