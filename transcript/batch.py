@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,10 @@ from onrecord.transcript.append import DRAFTS_AT_ONCE, Draft, States, Transactio
 from onrecord.transcript.errors import AppendInDoubt, OnRecordError, StorageError
 from onrecord.transcript.joining import Append, Group, join
 from onrecord.transcript.storage import journal
-from onrecord.transcript.storage.database import CommitUnclear, Database
+from onrecord.transcript.storage.database import CommitUnclear, Database, WriteAgain
+
+LONGEST_PAUSE = 0.01
+"""Seconds before a transaction is tried again, at most."""
 
 
 class Batches:
@@ -60,12 +65,8 @@ class Batches:
     def _commit(self, appends: list[Append], groups: list[Group]) -> None:
         sessions = tuple({append.session: None for append in appends})
         doing = _doing(sessions)
-        durable = any(append.durable for append in appends)
         try:
-            with self._database.write(
-                durable=durable, doing=doing, sessions=sessions, events=_count(groups)
-            ) as connection:
-                self._write(connection, sessions, groups, durable=durable)
+            self._transact(appends, groups, sessions, doing)
         except CommitUnclear as unclear:
             self._forget(sessions)
             self._settle(sessions, appends, unclear, doing)
@@ -77,6 +78,28 @@ class Batches:
                 appends[0].outcome, appends[0].error = None, error
         if self._doubtful:
             self._doubtful.difference_update(a.session for a in appends if a.error is None)
+
+    def _transact(
+        self, appends: list[Append], groups: list[Group], sessions: Sequence[str], doing: str
+    ) -> None:
+        """Write in one transaction; again where another came in between, while there is time."""
+        durable = any(append.durable for append in appends)
+        deadline = time.monotonic() + self._database.busy_timeout
+        while True:
+            try:
+                with self._database.write(
+                    durable=durable, doing=doing, sessions=sessions, events=_count(groups)
+                ) as connection:
+                    self._write(connection, sessions, groups, durable=durable)
+                return
+            except WriteAgain as again:
+                streams = any(not isinstance(group.drafts, list) for group in groups)
+                if streams or time.monotonic() >= deadline:
+                    raise again.told from again.__cause__
+                self._forget(sessions)
+                for append in appends:
+                    append.outcome = append.error = None
+                time.sleep(random.uniform(0.0, LONGEST_PAUSE))  # noqa: S311 - parts those who met
 
     def _write(
         self, connection: Any, sessions: Sequence[str], groups: list[Group], *, durable: bool
@@ -178,6 +201,10 @@ def _doing(sessions: Sequence[str]) -> str:
 
 
 def _count(groups: list[Group]) -> int:
+    """Return how many records may be written at most: chunks may have to be told apart again."""
     return sum(
-        len(group.drafts) if isinstance(group.drafts, list) else DRAFTS_AT_ONCE for group in groups
+        max(len(group.drafts), len(group.appends))
+        if isinstance(group.drafts, list)
+        else DRAFTS_AT_ONCE
+        for group in groups
     )

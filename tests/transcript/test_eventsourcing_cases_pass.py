@@ -1,10 +1,11 @@
-"""Every base case that eventsourcing ships for persistence passes on our storage, file and memory."""
+"""Every base case that eventsourcing ships for persistence passes on each of our storages."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest import TestCase
@@ -17,8 +18,10 @@ import pytest
 from eventsourcing.persistence import InfrastructureFactory, Tracking
 from eventsourcing.utils import Environment
 
+from postgres_server import Server
+
 from onrecord.transcript.storage import Factory
-from onrecord.transcript.storage.database import Database
+from onrecord.transcript.storage.opening import open_database
 from onrecord.transcript.storage.recorders import (
     SQLAggregateRecorder,
     SQLApplicationRecorder,
@@ -26,7 +29,6 @@ from onrecord.transcript.storage.recorders import (
     SQLRecorder,
     SQLTrackingRecorder,
 )
-from onrecord.transcript.storage.sqlite import SQLiteDatabase
 
 WITHOUT_US = {
     "TranscoderTestCase": "holds a transcoder of the library's own, not a storage",
@@ -35,56 +37,56 @@ WITHOUT_US = {
 """The library's cases that don't apply, with the reason."""
 
 
-class FileOrMemory(TestCase):
+class InEachStorage(TestCase):
     """Makes databases for a case, and closes them."""
 
-    __test__ = False  # test_shipped_case runs each case, on both kinds
+    __test__ = False  # test_shipped_case runs each case, on all kinds
     kind: ClassVar[str]
     folder: ClassVar[Path]
+    server: ClassVar[Server | None]
 
-    def setUp(self) -> None:
-        self._databases: list[Database] = []
-        super().setUp()
+    def __init__(self, method: str) -> None:
+        super().__init__(method)
+        self._made = ExitStack()
 
     def tearDown(self) -> None:
         super().tearDown()
-        for database in self._databases:
-            database.close()
+        self._made.close()
 
-    @classmethod
-    def url(cls) -> str:
-        return "sqlite://" if cls.kind == "memory" else f"sqlite:///{cls.folder}/{uuid4().hex}.db"
+    def url(self) -> str:
+        if self.server is not None:
+            return self._made.enter_context(self.server.database())
+        return "sqlite://" if self.kind == "memory" else f"sqlite:///{self.folder}/{uuid4().hex}.db"
 
     def made(self, kind: type[SQLRecorder]) -> Any:
-        path = None if self.kind == "memory" else f"{self.folder}/{uuid4().hex}.db"
-        database = SQLiteDatabase(path)
-        self._databases.append(database)
+        database = open_database(self.url())
+        self._made.callback(database.close)
         recorder = kind(database)
         recorder.create_table()
         return recorder
 
 
-class Aggregates(FileOrMemory, persistence_cases.AggregateRecorderTestCase):
+class Aggregates(InEachStorage, persistence_cases.AggregateRecorderTestCase):
     def create_recorder(self) -> Any:
         return self.made(SQLAggregateRecorder)
 
 
-class Applications(FileOrMemory, persistence_cases.ApplicationRecorderTestCase[Any]):
+class Applications(InEachStorage, persistence_cases.ApplicationRecorderTestCase[Any]):
     def create_recorder(self) -> Any:
         return self.made(SQLApplicationRecorder)
 
 
-class Trackings(FileOrMemory, persistence_cases.TrackingRecorderTestCase):
+class Trackings(InEachStorage, persistence_cases.TrackingRecorderTestCase):
     def create_recorder(self) -> Any:
         return self.made(SQLTrackingRecorder)
 
 
-class Processes(FileOrMemory, persistence_cases.ProcessRecorderTestCase):
+class Processes(InEachStorage, persistence_cases.ProcessRecorderTestCase):
     def create_recorder(self) -> Any:
         return self.made(SQLProcessRecorder)
 
 
-class NotInterleaving(FileOrMemory, persistence_cases.NonInterleavingNotificationIDsBaseCase):
+class NotInterleaving(InEachStorage, persistence_cases.NonInterleavingNotificationIDsBaseCase):
     def create_recorder(self) -> Any:
         return self.made(SQLApplicationRecorder)
 
@@ -93,7 +95,7 @@ class OtherTrackingRecorder(SQLTrackingRecorder):
     pass
 
 
-class Factories(FileOrMemory, persistence_cases.InfrastructureFactoryTestCase[Factory]):
+class Factories(InEachStorage, persistence_cases.InfrastructureFactoryTestCase[Factory]):
     def setUp(self) -> None:
         self.env = Environment("Application1", self.environment())
         super().setUp()
@@ -142,7 +144,7 @@ class Counters(SQLTrackingRecorder, projection_cases.EventCountersInterface):
         with self.transaction() as connection:
             self._insert_tracking(connection, tracking)
             connection.execute(
-                "INSERT INTO counters VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET n = n + 1",
+                "INSERT INTO counters VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
                 (name,),
             )
 
@@ -159,12 +161,12 @@ class Counters(SQLTrackingRecorder, projection_cases.EventCountersInterface):
         self._add("subsequent", tracking)
 
 
-class Views(FileOrMemory, projection_cases.EventCountersViewTestCase):
+class Views(InEachStorage, projection_cases.EventCountersViewTestCase):
     def construct_event_counters_view(self) -> Any:
         return self.made(Counters)
 
 
-class Environments(FileOrMemory):
+class Environments(InEachStorage):
     """Sets the environment for cases that read it."""
 
     def setUp(self) -> None:
@@ -200,7 +202,7 @@ OURS = [
     case
     for case in list(globals().values())
     if isinstance(case, type)
-    and issubclass(case, FileOrMemory)
+    and issubclass(case, InEachStorage)
     and case.__mro__[1] is not TestCase
     and any(base.__module__.startswith("eventsourcing.tests") for base in case.__mro__)
 ]
@@ -218,15 +220,23 @@ def _shipped() -> dict[str, type[TestCase]]:
 
 def _runs() -> Iterator[Any]:
     for case in OURS:
-        for kind in ("memory", "file"):
+        for kind in ("memory", "file", "postgres"):
             for method in sorted(name for name in dir(case) if name.startswith("test")):
                 yield pytest.param(case, kind, method, id=f"{case.__name__}-{kind}-{method}")
 
 
 @pytest.mark.contract
 @pytest.mark.parametrize(("case", "kind", "method"), list(_runs()))
-def test_shipped_case(case: type[FileOrMemory], kind: str, method: str, tmp_path: Path) -> None:
-    of_kind = type(case.__name__, (case,), {"kind": kind, "folder": tmp_path})
+def test_shipped_case(
+    case: type[InEachStorage],
+    kind: str,
+    method: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    server = request.getfixturevalue("postgres_server") if kind == "postgres" else None
+    names = {"kind": kind, "folder": tmp_path, "server": server}
+    of_kind = type(case.__name__, (case,), names)
     test = of_kind(method)
 
     test.debug()

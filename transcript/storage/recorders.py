@@ -27,12 +27,7 @@ from sqlalchemy.schema import CreateTable
 
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.storage.database import Database
-from onrecord.transcript.storage.tables import (
-    as_parameter,
-    events_table,
-    notifications_table,
-    tracking_table,
-)
+from onrecord.transcript.storage.tables import events_table, notifications_table, tracking_table
 
 POLL = 0.005
 """Seconds between two looks for what other processes wrote."""
@@ -74,6 +69,7 @@ class SQLRecorder(Recorder):
         """Create the tables that aren't there."""
         dialect = self.database.engine.dialect
         with self.transaction() as connection:
+            _take_turns(connection, "tables")  # two that make one at once would meet
             for table in self.metadata.sorted_tables:
                 statement = CreateTable(table, if_not_exists=True).compile(dialect=dialect)
                 connection.execute(str(statement))
@@ -92,6 +88,10 @@ class SQLAggregateRecorder(SQLRecorder, AggregateRecorder):
         self.events = self._events_table(events_table_name)
         names = ("originator_id", "originator_version", "topic", "state")
         self._insert = self.insert_statement(self.events, *names)
+        dialect = database.engine.dialect
+        bind = self.events.c.originator_id.type.dialect_impl(dialect).bind_processor(dialect)
+        assert bind is not None
+        self._id = bind
 
     def _events_table(self, name: str) -> Table:
         return events_table(self.metadata, name)
@@ -106,8 +106,12 @@ class SQLAggregateRecorder(SQLRecorder, AggregateRecorder):
     def _insert_events(
         self, connection: Any, stored_events: Sequence[StoredEvent], **_: Any
     ) -> Sequence[int] | None:
-        connection.executemany(self._insert, [_parameters(event) for event in stored_events])
+        connection.executemany(self._insert, [self._values(event) for event in stored_events])
         return None
+
+    def _values(self, event: StoredEvent) -> tuple[Any, ...]:
+        id = self._id(event.originator_id)
+        return (id, event.originator_version, event.topic, event.state)
 
     def select_events(
         self,
@@ -141,12 +145,12 @@ class SQLApplicationRecorder(SQLAggregateRecorder, ApplicationRecorder):
     def _insert_events(
         self, connection: Any, stored_events: Sequence[StoredEvent], **_: Any
     ) -> Sequence[int] | None:
-        cursor = connection.cursor()
-        ids: list[int] = []
-        for event in stored_events:
-            cursor.execute(self._insert, _parameters(event))
-            ids.append(cursor.lastrowid)
-        return ids
+        _take_turns(connection, self.events.name)
+        statement = f"{self._insert} RETURNING notification_id"
+        return [
+            connection.execute(statement, self._values(event)).fetchone()[0]
+            for event in stored_events
+        ]
 
     def select_notifications(
         self,
@@ -274,5 +278,7 @@ class SQLProcessRecorder(SQLTrackingRecorder, SQLApplicationRecorder, ProcessRec
         return ids
 
 
-def _parameters(event: StoredEvent) -> tuple[Any, ...]:
-    return (as_parameter(event.originator_id), event.originator_version, event.topic, event.state)
+def _take_turns(connection: Any, name: str) -> None:
+    """Let nobody else past here until the commit: who reads by id must not miss one committed late."""
+    if connection.dialect.in_turn:
+        connection.execute(connection.dialect.in_turn, (name,))

@@ -31,7 +31,7 @@ class OriginatorId(UserDefinedType[UUID | str]):
 
     def bind_processor(self, dialect: Dialect) -> Any:  # noqa: ARG002
         """Return what makes a parameter of an id."""
-        return as_parameter
+        return lambda id: id.bytes if isinstance(id, UUID) else id
 
     def result_processor(
         self,
@@ -39,16 +39,34 @@ class OriginatorId(UserDefinedType[UUID | str]):
         coltype: object,  # noqa: ARG002
     ) -> Any:
         """Return what makes an id of a value."""
-        return _as_id
+        return lambda value: UUID(bytes=value) if isinstance(value, bytes) else value
 
 
-def as_parameter(originator_id: UUID | str) -> bytes | str:
-    """Return an id as the driver takes it."""
-    return originator_id.bytes if isinstance(originator_id, UUID) else originator_id
+class TaggedOriginatorId(OriginatorId):
+    """The same where a column has one type: bytes whose first says what follows."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return PostgreSQL's column type."""
+        return "BYTEA"
+
+    def bind_processor(self, dialect: Dialect) -> Any:  # noqa: ARG002
+        """Return what makes a parameter of an id."""
+        return lambda id: b"u" + id.bytes if isinstance(id, UUID) else b"s" + id.encode()
+
+    def result_processor(
+        self,
+        dialect: Dialect,  # noqa: ARG002
+        coltype: object,  # noqa: ARG002
+    ) -> Any:
+        """Return what makes an id of a value."""
+        return lambda value: UUID(bytes=value[1:]) if value[:1] == b"u" else value[1:].decode()
 
 
-def _as_id(value: bytes | str) -> UUID | str:
-    return UUID(bytes=value) if isinstance(value, bytes) else value
+ORIGINATOR_ID = OriginatorId().with_variant(TaggedOriginatorId(), "postgresql")
+NOTIFICATION_ID = BigInteger().with_variant(Integer(), "sqlite")
+"""AUTOINCREMENT takes an INTEGER alone."""
 
 
 def events_table(metadata: MetaData, name: str) -> Table:
@@ -56,7 +74,7 @@ def events_table(metadata: MetaData, name: str) -> Table:
     return Table(
         name,
         metadata,
-        Column("originator_id", OriginatorId, nullable=False),
+        Column("originator_id", ORIGINATOR_ID, nullable=False),
         Column("originator_version", BigInteger, nullable=False),
         Column("topic", Text, nullable=False),
         Column("state", LargeBinary, nullable=False),
@@ -70,8 +88,8 @@ def notifications_table(metadata: MetaData, name: str) -> Table:
     return Table(
         name,
         metadata,
-        Column("notification_id", Integer, primary_key=True, autoincrement=True),
-        Column("originator_id", OriginatorId, nullable=False),
+        Column("notification_id", NOTIFICATION_ID, primary_key=True, autoincrement=True),
+        Column("originator_id", ORIGINATOR_ID, nullable=False),
         Column("originator_version", BigInteger, nullable=False),
         Column("topic", Text, nullable=False),
         Column("state", LargeBinary, nullable=False),
