@@ -143,7 +143,9 @@ def decode(type: str, event_version: int, id: UUID, payload: bytes) -> Event:
         force_setattr(event, "id", id)
         return event
     except msgspec.MsgspecError as error:
-        raise StorageFailed(f"record {id} ({type}) can't be read: {error}; run verify") from error
+        raise StorageFailed(
+            f"record {id} ({type}) can't be read: {error}; run `onrecord verify`"
+        ) from error
 
 
 def _upcast(type: str, version: int, found: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,9 @@ LIMITS = (
     "a tail that was cut off together with the session's head, or a chain that was recomputed, shows "
     "only against a head kept elsewhere"
 )
+DATABASE = "(the database)"
+"""What stands for a session where a fault is of none."""
+_HEAD_TYPES = (bytes, bytes | None, int, bytes)
 PLACES_TRIED = 10_000
 """Versions that are tried to tell a moved record from an edited one."""
 
@@ -29,8 +32,8 @@ PLACES_TRIED = 10_000
 class Fault:
     """The first record of a session that isn't as it was written.
 
-    `kind`: edited, payload (changed), removed, inserted, moved, cut (the end is missing) or head (the
-    session's head, or one kept elsewhere, says otherwise).
+    `kind`: edited, payload (changed), removed, inserted, moved, cut (the end is missing), head (the
+    session's head, or one kept elsewhere, says otherwise) or storage (the database itself is damaged).
     """
 
     session: str
@@ -72,11 +75,24 @@ class _Row(NamedTuple):
     payload: bytes | None
     erased: int | None
 
+    def fits(self) -> bool:
+        """Tell whether each column is of its type, which SQLite doesn't see to."""
+        return _fits(self, _ROW_TYPES)
+
     def digest(self, key: bytes, version: int) -> bytes:
         return evidence.leaf(
             key, version, self.id, self.type, self.event_version, self.recorded_at,
             self.generation, self.commitment,
         )  # fmt: skip
+
+
+_ROW_TYPES = (
+    int, int, bytes, str, int, int, int, bytes, bytes, bytes, bytes | None, bytes | None, int | None,
+)  # fmt: skip
+
+
+def _fits(values: Sequence[object], types: Sequence[Any]) -> bool:
+    return all(isinstance(value, type_) for value, type_ in zip(values, types, strict=True))
 
 
 def verify(
@@ -94,8 +110,17 @@ def verify(
     for name, version, chain in heads:
         kept.setdefault(name, []).append((version, chain))
     result = Verification()
+    if session is None:
+        result.faults += [
+            Fault(DATABASE, 0, 0, "storage", f"storage: {damage}")
+            for damage in log.database.damage()
+        ]
     seen: set[str] = set()
     for key, stored, version, chain in log.database.read("verifying", audit.sessions):
+        if not _fits((key, stored, version, chain), _HEAD_TYPES):
+            detail = f"the head of a session isn't what was written: {key!r}, {stored!r}"
+            result.faults.append(Fault(DATABASE, 0, 0, "head", detail))
+            continue
         label = f"(erased {key.hex()})" if stored is None else stored.decode("utf-8", "replace")
         if session is not None and session != label:
             continue
@@ -149,6 +174,8 @@ def _session(
 def _record(
     label: str, key: bytes, row: _Row, expected: int, before: bytes, position: int
 ) -> Fault | None:
+    if not row.fits():
+        return _fault(label, row, "edited", "one of its columns isn't of its type")
     sound = row.digest(key, row.version) == row.leaf
     if row.version != expected and sound:
         return _fault(label, row, "removed", f"version {expected} is missing before this record")

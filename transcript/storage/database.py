@@ -109,6 +109,10 @@ class Database(ABC):
     def read(self, doing: str, run: Callable[[Any], T]) -> T:
         """Return what `run` makes of a driver's connection: a short read, fetched whole."""
 
+    def damage(self) -> list[str]:
+        """Return what the database itself finds wrong in its tables and indexes, in its words."""
+        return []
+
     @abstractmethod
     def select(self, doing: str, run: Callable[[Connection], T]) -> T:
         """Return what `run` makes of a SQLAlchemy connection: a short read, fetched whole."""

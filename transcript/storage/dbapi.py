@@ -27,7 +27,7 @@ Error: type[Exception] = driver.Error
 IntegrityError: type[Exception] = driver.IntegrityError
 VERSION: tuple[int, ...] = tuple(int(part) for part in driver.sqlite_version.split("."))
 
-BUSY, LOCKED, READONLY, IOERR, FULL = 5, 6, 8, 10, 13
+BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOT_A_DATABASE = 5, 6, 8, 10, 11, 13, 26
 _IOERR_WRITE = 778
 _FIXED_BRANCHES = (((3, 44, 6), (3, 45)), ((3, 50, 7), (3, 51)))
 
@@ -86,4 +86,16 @@ def translate(error: BaseException, doing: str, waited: float = 0.0) -> OnRecord
         return StorageFailed(
             f"{doing}: the file can't be written ({name}); check its owner and mode"
         )
+    if found in (CORRUPT, NOT_A_DATABASE):
+        return damaged(doing, f"{name}: {error}")
+    if found == 0 and "decode to UTF-8" in str(error):
+        return damaged(doing, "a text isn't UTF-8")
     return StorageFailed(f"{doing}: {name}: {error}")
+
+
+def damaged(doing: str, what: str) -> StorageFailed:
+    """Return the error for a file that isn't as it was written."""
+    return StorageFailed(
+        f"{doing}: the file is damaged ({what}); run `onrecord verify` to see what holds, and go on "
+        "from a copy"
+    )

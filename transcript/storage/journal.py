@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 
 from onrecord.transcript import evidence
 from onrecord.transcript.codec import decode
+from onrecord.transcript.errors import StorageFailed
 from onrecord.transcript.events import Event, UnknownEvent
 from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage.dialect import per_dialect
@@ -103,7 +104,16 @@ class SessionHead:
 
 
 def recorded(row: tuple[Any, ...]) -> Recorded:
-    """Return the record of a row."""
+    """Return the record of a row. Raise StorageFailed if it can't be one: the file is damaged."""
+    try:
+        return _recorded(row)
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise StorageFailed(
+            f"the record at position {row[0]!r} can't be read: {error}; run `onrecord verify`"
+        ) from error
+
+
+def _recorded(row: tuple[Any, ...]) -> Recorded:
     position, name, version, id_, type_, event_version, at, generation, *rest = row
     commitment, leaf, chain, payload = rest
     id = UUID(bytes=id_)

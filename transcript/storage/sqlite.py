@@ -45,6 +45,8 @@ _SETTINGS = (
     "PRAGMA synchronous=FULL",
 )
 
+DAMAGE_SHOWN = 20
+"""Faults that SQLite names at most."""
 _BESIDE = ("-wal", "-shm")
 
 _databases: weakref.WeakSet[SQLiteDatabase] = weakref.WeakSet()
@@ -315,6 +317,15 @@ class SQLiteDatabase(Database):
 
         return self._retry(attempt, doing)
 
+    def damage(self) -> list[str]:
+        """Return what SQLite finds wrong in its tables and indexes, in its words."""
+
+        def run(connection: Any) -> list[str]:
+            return [row[0] for row in connection.execute(f"PRAGMA integrity_check({DAMAGE_SHOWN})")]
+
+        found = self.read("verifying", run)
+        return [] if found == ["ok"] else found
+
     def data_version(self) -> int:
         """Return a number that changes when another connection commits (constant in memory)."""
         if self.path is None:
@@ -335,6 +346,9 @@ class SQLiteDatabase(Database):
         while True:
             try:
                 return run()
+            except UnicodeDecodeError as raised:
+                # The driver's own message, or a text, holds bytes that nobody wrote.
+                raise dbapi.damaged(doing, str(raised)) from raised
             except (dbapi.Error, DBAPIError, StorageBusy) as raised:
                 error = raised.orig if isinstance(raised, DBAPIError) else raised
                 assert error is not None
