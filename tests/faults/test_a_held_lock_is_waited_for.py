@@ -82,14 +82,11 @@ def test_an_append_that_waits_is_made_once_the_lock_is_free(tmp_path: Path) -> N
     with TranscriptLog.open(path, busy_timeout=60) as log, holder(path) as other:
         other.send_signal(signal.SIGSTOP)
         done: list[tuple[Recorded, ...]] = []
-        writers = [
-            threading.Thread(
-                target=lambda n=n: done.append(  # type: ignore[misc]
-                    log.append("s", UserMessageReceived(message=f"m{n}", text="hi"))
-                )
-            )
-            for n in range(3)
-        ]
+
+        def append(message: str) -> None:
+            done.append(log.append("s", UserMessageReceived(message=message, text="hi")))
+
+        writers = [threading.Thread(target=append, args=(f"m{n}",)) for n in range(3)]
         for writer in writers:
             writer.start()
         assert log.version("s") == 0
