@@ -17,7 +17,6 @@ import eventsourcing.tests.projection as projection_cases
 import pytest
 from eventsourcing.persistence import InfrastructureFactory, Tracking
 from eventsourcing.utils import Environment
-
 from postgres_server import Server
 
 from onrecord.transcript.storage import Factory
