@@ -51,8 +51,12 @@ soak: $(VENV)/.dev ## Let the state machines try far more examples than make tes
 	@ONRECORD_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) tests/machines $(PYTEST_ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.runtime ## Measure turns a second beside a bare SQLite, as JSON lines
-	@$(BIN)/python benchmarks/append_and_read.py $(BENCH_ARGS)
+bench: $(VENV)/.bench ## Measure us, a bare SQLite and other stores (BENCH_ARGS="--quick --only W1")
+	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+.PHONY: bench-peers
+bench-peers: $(VENV)/.bench ## Install the other stores that make bench compares with
+	@$(BIN)/python benchmarks/peers.py
 
 .PHONY: clean
 clean: ## Remove the environment and everything that was made
@@ -80,4 +84,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@echo "installing onrecord and its tools into $(VENV) (a minute, the first time)"
 	@$(PIP) install -qq --upgrade 'pip>=25.1'
 	@$(PIP) install -qq --editable . --group dev
+	@touch $@ $(VENV)/.runtime
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	@echo "installing onrecord and what measuring it needs into $(VENV) (half a minute, the first time)"
+	@$(PIP) install -qq --upgrade 'pip>=25.1'
+	@$(PIP) install -qq --editable . --group bench
 	@touch $@ $(VENV)/.runtime

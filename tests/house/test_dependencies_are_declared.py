@@ -25,7 +25,12 @@ def test_each_import_of_the_tests_is_in_a_group(
     root: Path, everything: list[Any], pyproject: Mapping[str, Any]
 ) -> None:
     lines = [*pyproject["project"]["dependencies"], *pyproject["dependency-groups"]["test"]]
-    own = {path.stem for path in (root / "tests").rglob("*.py")} | {"onrecord"}
+    own = {
+        path.stem
+        for folder in ("tests", "benchmarks")
+        for path in (root / folder).rglob("*")
+        if path.is_dir() or path.suffix == ".py"
+    } | {"onrecord"}
 
     undeclared = _undeclared(everything, {_name(line) for line in lines})
     assert {module: names for module, names in undeclared.items() if names - own} == {}
