@@ -159,6 +159,60 @@ def migrate(json: _Json = False) -> None:
         print(pages.plain(f"{where}: from schema {found} to {SCHEMA_VERSION}"))
 
 
+@app.command(epilog="Example: onrecord rebuild --jobs 4")
+def rebuild(
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
+    json: _Json = False,
+) -> None:
+    """Project the whole log anew into the stored transcripts, beside what is read meanwhile."""
+    from onrecord.projections.stored import StoredProjections
+
+    with _log() as log, pages.progress("records") as told:
+        done = StoredProjections(log).rebuild(told, jobs)
+        sessions = len(log.sessions())
+    if json:
+        _print_json({"records": done, "sessions": sessions})
+    else:
+        what = f"{pages.counted(done, 'record')} of {pages.counted(sessions, 'session')}"
+        print(f"projected {what}")
+
+
+@app.command(epilog="Example: onrecord check chat-1")
+def check(
+    session: Annotated[str | None, typer.Argument(help="One session; all without it.")] = None,
+    json: _Json = False,
+) -> None:
+    """Hold the stored transcripts against the log (exit 0: they follow from it, 1: some don't)."""
+    from onrecord.projections.stored import StoredProjections
+
+    with _log() as log:
+        if session is not None:
+            _known(log, session)
+        faults = list(StoredProjections(log).check(None if session is None else [session]))
+    if json:
+        _print_json({"faults": faults})
+    else:
+        pages.show_faults(faults)
+    raise typer.Exit(1 if faults else 0)
+
+
+@app.command(epilog="Example: onrecord project")
+def project() -> None:
+    """Keep the stored transcripts up with the log until interrupted. Several may run at once."""
+    import signal
+
+    from onrecord.projections.stored import Runner
+
+    with _log() as log:
+        runner = Runner(log)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: runner.stop())
+        runner.run()
+    for name, why in runner.failed.items():
+        print(pages.plain(f"session {name!r} isn't projected: {why}"), file=sys.stderr)
+    raise typer.Exit(1 if runner.failed else 0)
+
+
 @app.command(epilog="Example: onrecord sessions --json")
 def sessions(json: _Json = False) -> None:
     """List the sessions, the newest last."""

@@ -25,6 +25,7 @@ CODES = (
     "orphan-tool-result",
     "turn-unclosed",
     "conflicting-record",
+    "record-set-aside",
     "content-unrecoverable",
     "torn-tail",
     "gap",

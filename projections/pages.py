@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -24,6 +24,7 @@ from onrecord.projections.rows import Row
 from onrecord.projections.transcript import Transcript
 
 if TYPE_CHECKING:
+    from onrecord.projections.stored.check import Fault
     from onrecord.transcript.log import SessionHead
     from onrecord.transcript.verify import Verification
 
@@ -94,6 +95,24 @@ def console() -> Console:
     given = os.environ.get("COLUMNS", "")
     wide = None if sys.stdout.isatty() else (given.isdecimal() and int(given)) or 80
     return Console(width=wide, highlight=False, markup=False, emoji=False)
+
+
+@contextlib.contextmanager
+def progress(noun: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how far long work is, on a terminal's stderr alone; give what is to be told of it."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    page = Console(stderr=True, highlight=False)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())
+    with Progress(*columns, console=page, transient=True, disable=not page.is_terminal) as shown:
+        task = shown.add_task(noun, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 def row(row: Row) -> dict[str, Any]:
@@ -219,6 +238,19 @@ def show_findings(found: Sequence[Finding], sessions: int) -> None:
                 table.add_row(Text("  " + plain(one.turn)), code, shown, Text(plain(one.detail)))
         page.print(table)
     page.print(f"{counted(len(found), 'finding')} in {read}")
+
+
+def show_faults(faults: Sequence[Fault]) -> None:
+    """Print what is stored and doesn't follow from the log, and how to mend it."""
+    page = console()
+    if not faults:
+        page.print("all that is stored follows from the log")
+        return
+    table = _table("session", "turn", "what is wrong")
+    for one in faults:
+        table.add_row(Text(plain(one.session)), Text(plain(one.turn)), Text(plain(one.detail)))
+    page.print(table)
+    page.print(f"{counted(len(faults), 'fault')}; `onrecord rebuild` projects the log anew")
 
 
 def show_sessions(heads: Sequence[SessionHead]) -> None:

@@ -18,7 +18,7 @@ from uuid import UUID, uuid5
 import msgspec
 from msgspec.structs import force_setattr
 
-from onrecord.transcript.errors import BadEvent, EventTooLarge, StorageFailed
+from onrecord.transcript.errors import BadEvent, EventTooLarge, RecordDamaged
 from onrecord.transcript.events import (
     KNOWN,
     VOCABULARY_VERSION,
@@ -113,7 +113,7 @@ def encode(event: Event) -> bytes:
 def untyped(payload: bytes) -> dict[str, Any]:
     """Return the map of a payload, as stored."""
     if len(payload) > PAYLOAD_LIMIT:
-        raise StorageFailed(
+        raise RecordDamaged(
             f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}"
         )
     found: dict[str, Any] = msgspec.msgpack.decode(payload, type=dict[str, Any])
@@ -123,11 +123,11 @@ def untyped(payload: bytes) -> dict[str, Any]:
 def decode(type: str, event_version: int, id: UUID, payload: bytes) -> Event:
     """Return the event of a payload.
 
-    A type, or a version of it, that isn't known here gives an UnknownEvent. Raise StorageFailed if
+    A type, or a version of it, that isn't known here gives an UnknownEvent. Raise RecordDamaged if
     the bytes are damaged.
     """
     if len(payload) > PAYLOAD_LIMIT:
-        raise StorageFailed(
+        raise RecordDamaged(
             f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}"
         )
     decoder = _decoders.get(type)
@@ -143,7 +143,7 @@ def decode(type: str, event_version: int, id: UUID, payload: bytes) -> Event:
         force_setattr(event, "id", id)
         return event
     except msgspec.MsgspecError as error:
-        raise StorageFailed(
+        raise RecordDamaged(
             f"record {id} ({type}) can't be read: {error}; run `onrecord verify`"
         ) from error
 

@@ -13,6 +13,7 @@
     │   ├── StorageBusy
     │   ├── StorageFull
     │   ├── StorageFailed
+    │   │   └── RecordDamaged    a stored record can't be read back
     │   └── AppendInDoubt
     ├── NotALog                  the file or database isn't ours; it was left untouched
     ├── SchemaVersionMismatch
@@ -123,6 +124,10 @@ class StorageFailed(StorageError):
     """A read or a write failed, and nothing was stored."""
 
     may_retry = True
+
+
+class RecordDamaged(StorageFailed):
+    """A stored record can't be read back; `onrecord verify` tells which."""
 
 
 class AppendInDoubt(StorageError):

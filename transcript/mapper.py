@@ -30,6 +30,9 @@ from onrecord.transcript.errors import AppendRefused, OnRecordError
 from onrecord.transcript.events import VOCABULARY_VERSION, Event
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.storage import journal
+from onrecord.transcript.storage.database import Database
+from onrecord.transcript.storage.recorders import SQLSubscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,47 @@ class LogRecorder(ApplicationRecorder):
     ) -> Subscription[ApplicationRecorder]:
         """Follow the log after position `gt`."""
         return _LogSubscription(self, self._log, gt, topics)
+
+
+class PlaceRecorder(LogRecorder):
+    """The log as a recorder that tells where records stand and not what they say.
+
+    So nothing that is damaged stops who follows it: notifications have no state.
+    """
+
+    @property
+    def database(self) -> Database:
+        """The database that is followed."""
+        return self._log.database
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        """Return session, version and type of the records from position `start` on."""
+        after = 0 if start is None else start - 1 if inclusive_of_start else start
+        try:
+            rows = self.database.read(
+                "following the log", lambda connection: journal.places(connection, after, limit)
+            )
+        except OnRecordError as error:
+            raise OperationalError(str(error)) from error
+        return [
+            Notification(name, version, type_, b"", position)
+            for position, name, version, type_ in rows
+            if (stop is None or position <= stop) and (not topics or type_ in topics)
+        ]
+
+    def subscribe(
+        self, gt: int | None = None, topics: Sequence[str] = ()
+    ) -> Subscription[ApplicationRecorder]:
+        """Follow the places after position `gt`."""
+        return SQLSubscription(self, self.database, gt=gt, topics=topics)
 
 
 class _LogSubscription(Subscription[LogRecorder]):

@@ -13,11 +13,14 @@ import pytest
 
 COMMANDS = (
     "audit",
+    "check",
     "deliveries",
     "demo",
     "export",
     "import",
     "migrate",
+    "project",
+    "rebuild",
     "sessions",
     "show",
     "verify",

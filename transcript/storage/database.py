@@ -66,6 +66,11 @@ class Database(ABC):
 
     @property
     @abstractmethod
+    def url(self) -> str | None:
+        """Return the URL that opens it again, None for one in memory. It may hold a password."""
+
+    @property
+    @abstractmethod
     def where(self) -> str:
         """Return where it is, for messages: no secrets."""
 

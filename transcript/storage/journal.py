@@ -33,6 +33,13 @@ _OF_SESSION = (
 _ALL = per_dialect(
     lambda say: f"{_FROM}WHERE r.position > ? AND {say.settled} ORDER BY r.position LIMIT ?"
 )
+_STANDS = per_dialect(
+    lambda say: (
+        "SELECT r.position, s.name, r.version, r.type FROM records r "
+        "JOIN sessions s ON s.session_key = r.session_key "
+        f"WHERE r.position > ? AND {say.settled} ORDER BY r.position LIMIT ?"
+    )
+)
 _LAST = per_dialect(
     lambda say: f"SELECT coalesce(max(r.position), 0) FROM records r WHERE {say.settled}"
 )
@@ -284,6 +291,16 @@ def of_all(connection: Any, after: int, limit: int) -> list[Recorded]:
     return [
         recorded(row)
         for row in connection.execute(_ALL(connection.dialect), (after, limit)).fetchall()
+    ]
+
+
+def places(connection: Any, after: int, limit: int) -> list[tuple[int, str, int, str]]:
+    """Return position, session, version and type of the records after a position."""
+    return [
+        (position, "" if name is None else name.decode(), version, type_)
+        for position, name, version, type_ in connection.execute(
+            _STANDS(connection.dialect), (after, limit)
+        ).fetchall()
     ]
 
 

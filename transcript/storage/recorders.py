@@ -190,22 +190,27 @@ class SQLApplicationRecorder(SQLAggregateRecorder, ApplicationRecorder):
         self, gt: int | None = None, topics: Sequence[str] = ()
     ) -> Subscription[ApplicationRecorder]:
         """Follow the notifications after `gt`, through what other processes write too."""
-        return SQLSubscription(self, gt=gt, topics=topics)
+        return SQLSubscription(self, self.database, gt=gt, topics=topics)
 
 
-class SQLSubscription(ListenNotifySubscription[SQLApplicationRecorder]):
+class SQLSubscription(ListenNotifySubscription[ApplicationRecorder]):
     """Reads at each commit, of this process or another, and at least each second."""
 
     def __init__(
-        self, recorder: SQLApplicationRecorder, gt: int | None = None, topics: Sequence[str] = ()
+        self,
+        recorder: ApplicationRecorder,
+        database: Database,
+        gt: int | None = None,
+        topics: Sequence[str] = (),
     ) -> None:
         super().__init__(recorder, gt=gt, topics=topics)
+        self._database = database
         self._watch_thread = threading.Thread(target=self._watch, name="onrecord-watch")
         self._watch_thread.start()
 
     def _watch(self) -> None:
         try:
-            database = self._recorder.database
+            database = self._database
             seen, version, waited = -1, -1, 0.0
             while not self._has_been_stopped:
                 count, found = database.signal.count, database.data_version()

@@ -155,15 +155,6 @@ _SECOND = (
         found BLOB NOT NULL,
         PRIMARY KEY (number, place)
     ) WITHOUT ROWID""",
-    # Records that could not be folded in, and why.
-    """CREATE TABLE projected_aside (
-        build INTEGER NOT NULL REFERENCES projection_builds (build),
-        position INTEGER NOT NULL,
-        session_key BLOB NOT NULL,
-        version INTEGER NOT NULL,
-        reason BLOB NOT NULL,
-        PRIMARY KEY (build, position)
-    ) WITHOUT ROWID""",
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)

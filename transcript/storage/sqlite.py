@@ -250,6 +250,11 @@ class SQLiteDatabase(Database):
         return dbapi.translate(error, doing)
 
     @property
+    def url(self) -> str | None:
+        """Return the URL that opens it again."""
+        return None if self.path is None else f"sqlite:///{self.path}"
+
+    @property
     def where(self) -> str:
         """Return the path, for messages."""
         return self.path or "the log in memory"

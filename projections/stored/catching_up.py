@@ -1,0 +1,258 @@
+"""Bringing what is stored of a session up to the log: fold the records that came, check, store.
+
+The fold goes on from where it stood, in memory while the session is one of those used last, else from
+the latest cut. Rows and checkpoint are one transaction; it isn't synced, since all of it follows from
+the log, and what a crash takes is folded again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from onrecord.projections.stored import tables
+from onrecord.projections.stored.names import sought_by
+from onrecord.projections.stored.tables import Standing
+from onrecord.projections.stored.tail import Cut, Tail, Touched
+from onrecord.transcript.errors import RecordDamaged, StorageFailed
+from onrecord.transcript.events import UnknownEvent
+from onrecord.transcript.log import TranscriptLog
+from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.storage import journal
+from onrecord.transcript.storage.journal import EPOCH
+
+logger = logging.getLogger("onrecord.projections")
+
+BATCH = 2_000
+"""Records that are folded in before they are stored."""
+TAIL_TURNS = 64
+"""Turns that a fold holds on to once they are stored; then it begins anew at the latest cut."""
+TAILS = 128
+"""Sessions whose folds are kept in memory."""
+ATTEMPTS = 100
+"""How often a session is tried again while other processes move it on at the same time."""
+
+
+class Superseded(Exception):
+    """The build was replaced by another."""
+
+
+class Poisoned(Exception):
+    """A record that can't be read or folded in."""
+
+    def __init__(self, version: int, why: BaseException) -> None:
+        super().__init__(version)
+        self.version = version
+        self.reason = f"{type(why).__name__}: {why}"
+
+
+class Overtaken(Exception):
+    """Another process stored something of the session in the meantime."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Records that came, and which of the names that they say were said before the tail."""
+
+    records: list[Recorded]
+    before: Mapping[str, int]
+
+
+class Projector:
+    """Brings sessions up to the log, in one build. Not safe for threads."""
+
+    def __init__(self, log: TranscriptLog, build: int) -> None:
+        self.build = build
+        self._log = log
+        self._database = log.database
+        self._tails: OrderedDict[str, Tail] = OrderedDict()
+
+    def standing(self, session: str) -> Standing | None:
+        """Return where the session stands, None if the log has none of that name."""
+        return self._database.read(
+            f"asking how far session {session!r} is projected",
+            lambda connection: tables.standing(connection, self.build, session),
+        )
+
+    def catch_up(self, session: str) -> Standing | None:
+        """Bring the session up to the log; return where it stands then, None if there is none.
+
+        A record that can't be read or folded in is set aside: the session goes on without it, and its
+        findings say so. Raise DeliveredNotProjected, StorageError, Superseded.
+        """
+        for _ in range(ATTEMPTS):
+            there, news = self._database.read(
+                f"asking how far session {session!r} is projected", lambda c: self._look(c, session)
+            )
+            if there is None or there.version >= there.log_version:
+                return there
+            try:
+                self._advance(session, there, news)
+                return there
+            except Overtaken:
+                self._tails.pop(session, None)
+            except Touched as touched:
+                self._tails.pop(session, None)
+                self._soil(session, there, touched.place)
+            except Poisoned as poisoned:
+                self._tails.pop(session, None)
+                self._set_aside(session, poisoned)
+            except BaseException:
+                self._tails.pop(session, None)
+                raise
+        raise StorageFailed(
+            f"session {session!r} was moved on by others {ATTEMPTS} times in a row; try again"
+        )
+
+    def _look(self, connection: Any, session: str) -> tuple[Standing | None, News | None]:
+        """Return where the session stands and, if its fold is at hand, what came since."""
+        there = tables.standing(connection, self.build, session)
+        tail = self._tails.get(session)
+        if there is None or there.version >= there.log_version:
+            return there, None
+        if tail is None or tail.version != there.version or there.number == 0:
+            return there, None
+        return there, _news(connection, tail, there)
+
+    def forget(self, session: str) -> None:
+        """Drop the fold of a session: the next one begins at what is stored."""
+        self._tails.pop(session, None)
+
+    def _soil(self, session: str, there: Standing, place: int) -> None:
+        doing = f"projecting session {session!r} anew from an earlier turn"
+        with self._database.write(durable=False, doing=doing) as connection:
+            tables.soil(connection, there.number, place)
+
+    # --- one session -----------------------------------------------------------------------------
+
+    def _advance(self, session: str, there: Standing, news: News | None) -> None:
+        tail = self._tails.pop(session) if news is not None else self._resume(session, there)
+        while tail.version < there.log_version:
+            if news is None:
+                news = self._database.read(
+                    f"reading session {session!r}",
+                    lambda c: _news(c, tail, there),  # noqa: B023 - run at once
+                )
+            if not news.records:
+                break
+            _fold(tail, there, news)
+            tail.check()
+            self._store(tail, there)
+            news = None
+            if len(tail.conversation.turns) > TAIL_TURNS:
+                tail = self._resume(session, there)
+        self._tails[session] = tail
+        while len(self._tails) > TAILS:
+            self._tails.popitem(last=False)
+
+    def _resume(self, session: str, there: Standing) -> Tail:
+        """Fold what is stored again, from the latest cut on."""
+        cut = Cut()
+        if there.number:
+            cut = self._database.read("finding a cut", lambda c: tables.cut(c, there))
+        tail = Tail(session, cut)
+        while tail.version < there.version:
+            limit = min(BATCH, there.version - tail.version)
+            records = self._database.read(
+                f"reading session {session!r}",
+                lambda c: _read(c, tail, there, limit),  # noqa: B023 - run at once
+            )
+            _fold(tail, there, News(records, {}))
+        tail.resume()
+        return tail
+
+    def _store(self, tail: Tail, there: Standing) -> None:
+        turns = list(tail.changed())
+        compaction = tail.compaction
+        state = there.state
+        state.tracked = tail.conversation.tracked
+        state.last = max(state.last, tail.last_counted)
+        doing = f"storing the projection of session {tail.session!r}"
+        with self._database.write(durable=False, doing=doing) as connection:
+            if there.number == 0:
+                self._begin(connection, there)
+            tables.store_turns(connection, there, turns)
+            tables.store_names(connection, there.number, tail.fresh)
+            if compaction is not None:
+                state.summary = compaction.row()
+                tables.hide_before(connection, there.number, tail.cut.place)
+                tables.count_shown(connection, there)
+            else:
+                if tail.cut.place == 0:
+                    state.summary = None
+                count, places = tail.newly_shown(turns)
+                there.shown += count
+                state.places += places
+            if not tables.move(connection, there, tail.version, tail.turns):
+                raise Overtaken
+        there.version, there.turns = tail.version, tail.turns
+        tail.settle(turns)
+
+    def _begin(self, connection: Any, there: Standing) -> None:
+        if not tables.is_there(connection, self.build):
+            raise Superseded
+        if not tables.begin(connection, self.build, there):
+            raise Overtaken
+
+    def _set_aside(self, session: str, poisoned: Poisoned) -> None:
+        version, reason = poisoned.version, poisoned.reason
+        logger.error("session %r, version %d is set aside: %s", session, version, reason)
+        doing = f"setting a record of session {session!r} aside"
+        with self._database.write(durable=False, doing=doing) as connection:
+            found = tables.standing(connection, self.build, session)
+            assert found is not None, "sessions are never deleted"
+            if found.number == 0:
+                self._begin(connection, found)
+            found.state.aside = {**found.state.aside, version: reason}
+            tables.move(connection, found, found.version, found.turns)
+
+
+def _fold(tail: Tail, there: Standing, news: News) -> None:
+    for recorded in news.records:
+        if recorded.version in there.state.aside:
+            tail.skip(recorded.version)
+            continue
+        try:
+            tail.take(recorded, news.before)
+        except Touched:
+            raise
+        except Exception as error:
+            raise Poisoned(recorded.version, error) from error
+
+
+def _read(connection: Any, tail: Tail, there: Standing, limit: int) -> list[Recorded]:
+    """Return the next records; those that are set aside without their content."""
+    try:
+        return journal.of_session(connection, tail.session, tail.version, limit)
+    except RecordDamaged:
+        return list(_one_by_one(connection, tail, there, limit))
+
+
+def _one_by_one(connection: Any, tail: Tail, there: Standing, limit: int) -> Iterator[Recorded]:
+    for after in range(tail.version, tail.version + limit):
+        version = after + 1
+        try:
+            records = journal.of_session(connection, tail.session, after, 1)
+        except RecordDamaged as error:
+            if version not in there.state.aside:
+                if version == tail.version + 1:
+                    raise Poisoned(version, error) from error
+                return  # what comes before it is folded first
+            yield Recorded(tail.session, version, 0, UUID(int=0), "", UnknownEvent(name="?"), EPOCH)
+            continue
+        if not records:
+            return
+        yield records[0]
+
+
+def _news(connection: Any, tail: Tail, there: Standing) -> News:
+    records = _read(connection, tail, there, BATCH)
+    before: Mapping[str, int] = {}
+    if tail.cut.place:
+        names = {name for recorded in records for name in sought_by(recorded.event)}
+        before = tables.places(connection, there.number, names - tail.names.keys())
+    return News(records, before)

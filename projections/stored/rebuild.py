@@ -1,0 +1,107 @@
+"""Projecting the whole log anew, beside what is read in the meantime."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any
+
+from onrecord.projections.stored import tables
+from onrecord.projections.stored.catching_up import Projector
+from onrecord.transcript.log import TranscriptLog
+
+Progress = Callable[[int, int], None]
+"""Is told how many records of how many are projected."""
+
+SHARE = 2_000
+"""Records, about, that a process takes on at once."""
+DROPPED_AT_ONCE = 50
+"""Sessions of a replaced build that one transaction removes."""
+
+
+def rebuild(log: TranscriptLog, code: int, progress: Progress, jobs: int) -> int:
+    """Project all sessions into a build of its own and let it be the one that is read.
+
+    Return how many records were projected. What is appended meanwhile is caught up when it is read.
+    """
+    database = log.database
+    with database.write(doing="beginning a build") as connection:
+        build = tables.new_build(connection, code, live=False)
+    sessions = database.read("listing sessions", lambda c: tables.behind(c, build))
+    total = sum(count for _, count in sessions)
+    done = 0
+    progress(done, total)
+    for count in _projected(log, build, sessions, jobs):
+        done += count
+        progress(done, total)
+    with database.write(doing="letting a build be read") as connection:
+        tables.set_live(connection, build)
+        old = tables.others(connection, build, code)
+    for number in old:
+        _drop(log, number)
+    return done
+
+
+def _projected(
+    log: TranscriptLog, build: int, sessions: Sequence[tuple[str, int]], jobs: int
+) -> Iterator[int]:
+    shares = list(_shares(sessions))
+    if jobs == 1 or len(shares) == 1 or log.database.url is None:
+        projector = Projector(log, build)
+        for names, count in shares:
+            _project(projector, names)
+            yield count
+        return
+    with ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_open,
+        initargs=(log.database.url, build),
+    ) as pool:
+        waiting = {pool.submit(_project_here, names): count for names, count in shares}
+        for future in as_completed(waiting):
+            future.result()
+            yield waiting[future]
+
+
+def _shares(sessions: Sequence[tuple[str, int]]) -> Iterator[tuple[list[str], int]]:
+    names: list[str] = []
+    size = 0
+    for name, count in sessions:
+        names.append(name)
+        size += count
+        if size >= SHARE:
+            yield names, size
+            names, size = [], 0
+    if names:
+        yield names, size
+
+
+def _project(projector: Projector, names: Sequence[str]) -> None:
+    for name in names:
+        projector.catch_up(name)
+        projector.forget(name)
+
+
+_here: dict[str, Any] = {}
+"""The projector of a process that takes part."""
+
+
+def _open(url: str, build: int) -> None:
+    _here["projector"] = Projector(TranscriptLog.open(url, create=False), build)
+
+
+def _project_here(names: Sequence[str]) -> None:
+    _project(_here["projector"], names)
+
+
+def _drop(log: TranscriptLog, build: int) -> None:
+    while True:
+        with log.database.write(durable=False, doing="removing a replaced build") as connection:
+            numbers = tables.numbers_of(connection, build, DROPPED_AT_ONCE)
+            for number in numbers:
+                tables.drop_session(connection, number)
+            if not numbers:
+                tables.drop_build(connection, build)
+                return

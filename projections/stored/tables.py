@@ -1,0 +1,302 @@
+"""The statements of stored projections, on the driver's connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from onrecord.projections.deliveries import DeliveryHistory
+from onrecord.projections.findings import Finding
+from onrecord.projections.rows import Row
+from onrecord.projections.stored.names import digest
+from onrecord.projections.stored.tail import Cut, Turn
+from onrecord.transcript.storage.journal import now
+
+NAMES_AT_ONCE = 500
+"""Names that one statement looks for."""
+DIGEST_BYTES = 16
+
+_encode = msgspec.msgpack.Encoder().encode
+decode_rows = msgspec.msgpack.Decoder(list[Row]).decode
+_decode_history = msgspec.msgpack.Decoder(DeliveryHistory).decode
+_decode_findings = msgspec.msgpack.Decoder(list[Finding]).decode
+
+
+class State(msgspec.Struct, array_like=True, omit_defaults=True):
+    """What of a session's projection goes on. `last`: the place of the last turn that counts, -1
+    without one; `summary`: the row of the compaction that holds; `places`: the sum of the places of
+    the turns that are shown; `aside`: version → why it can't be folded in.
+    """
+
+    tracked: bool = False
+    last: int = -1
+    summary: Row | None = None
+    places: int = 0
+    aside: dict[int, str] = {}
+
+
+_decode_state = msgspec.msgpack.Decoder(State).decode
+
+
+@dataclass(slots=True)
+class Standing:
+    """Where a session stands in the log, and in a build of the projections (`number` 0: not yet)."""
+
+    key: bytes
+    log_version: int
+    number: int = 0
+    version: int = 0
+    turns: int = 0
+    shown: int = 0
+    state: State = field(default_factory=State)
+
+
+_STANDING = (
+    "SELECT s.session_key, s.version, p.number, p.version, p.turns, p.shown, p.state FROM sessions s "
+    "LEFT JOIN projected_sessions p ON p.session_key = s.session_key AND p.build = ? "
+    "WHERE s.name = ?"
+)
+_BEHIND = (
+    "SELECT s.name, s.version - coalesce(p.version, 0) FROM sessions s "
+    "LEFT JOIN projected_sessions p ON p.session_key = s.session_key AND p.build = ? "
+    "WHERE s.name IS NOT NULL AND s.version > coalesce(p.version, 0) ORDER BY s.started_at, s.name"
+)
+_CUT = (
+    "SELECT place, first_version, generation FROM projected_turns "
+    "WHERE number = ? AND clean = 1 AND place <= ? ORDER BY place DESC LIMIT 1"
+)
+_TURN = (
+    "INSERT INTO projected_turns (number, place, first_version, generation, clean, closed, shown, "
+    "size, rows, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number, place) DO UPDATE "
+    "SET first_version = excluded.first_version, generation = excluded.generation, "
+    "clean = excluded.clean, closed = excluded.closed, shown = excluded.shown, "
+    "size = excluded.size, rows = excluded.rows, digest = excluded.digest"
+)
+_NAME = (
+    "INSERT INTO projected_names (number, name, place) VALUES (?, ?, ?) "
+    "ON CONFLICT (number, name) DO UPDATE SET place = excluded.place"
+)
+_BEGIN = (
+    "INSERT INTO projected_sessions (build, session_key, version, turns, shown, state) "
+    "VALUES (?, ?, 0, 0, 0, ?) ON CONFLICT (session_key, build) DO NOTHING"
+)
+_MOVE = (
+    "UPDATE projected_sessions SET version = ?, turns = ?, shown = ?, state = ? "
+    "WHERE number = ? AND version = ?"
+)
+
+
+def standing(connection: Any, build: int, session: str) -> Standing | None:
+    """Return where the session stands, None if the log has none of that name."""
+    row = connection.execute(_STANDING, (build, session.encode())).fetchone()
+    if row is None:
+        return None
+    key, log_version, number, *rest = row
+    if number is None:
+        return Standing(key, log_version)
+    version, turns, shown, state = rest
+    return Standing(key, log_version, number, version, turns, shown, _decode_state(state))
+
+
+def behind(connection: Any, build: int) -> list[tuple[str, int]]:
+    """Return the sessions that have records which the build doesn't, and how many."""
+    return [(name.decode(), n) for name, n in connection.execute(_BEHIND, (build,)).fetchall()]
+
+
+def cut(connection: Any, there: Standing) -> Cut:
+    """Return the latest place where a fold of the session may begin."""
+    row = connection.execute(_CUT, (there.number, there.state.last)).fetchone()
+    if row is None or row[0] == 0:
+        return Cut()
+    place, first_version, generation = row
+    return Cut(place, first_version - 1, there.state.tracked, generation)
+
+
+def places(connection: Any, number: int, names: Iterable[str]) -> dict[str, int]:
+    """Return the places of the names that were said."""
+    by_digest = {digest(name): name for name in names}
+    wanted = list(by_digest)
+    found: dict[str, int] = {}
+    for start in range(0, len(wanted), NAMES_AT_ONCE):
+        part = wanted[start : start + NAMES_AT_ONCE]
+        statement = (
+            "SELECT name, place FROM projected_names WHERE number = ? "
+            f"AND name IN ({','.join('?' * len(part))})"
+        )
+        for name, place in connection.execute(statement, (number, *part)).fetchall():
+            found[by_digest[name]] = place
+    return found
+
+
+def soil(connection: Any, number: int, place: int) -> None:
+    """Let no fold begin after a place (0 and below: nowhere but at the start)."""
+    statement = "UPDATE projected_turns SET clean = 0 WHERE number = ? AND clean = 1 AND place > ?"
+    connection.execute(statement, (number, max(place, 0)))
+
+
+def is_there(connection: Any, build: int) -> bool:
+    """Tell whether a build wasn't replaced by another yet."""
+    statement = "SELECT 1 FROM projection_builds WHERE build = ?"
+    return connection.execute(statement, (build,)).fetchone() is not None
+
+
+def begin(connection: Any, build: int, there: Standing) -> bool:
+    """Enter a session into a build; tell whether nobody else did in the meantime."""
+    connection.execute(_BEGIN, (build, there.key, _encode(State())))
+    row = connection.execute(
+        "SELECT number, version FROM projected_sessions WHERE session_key = ? AND build = ?",
+        (there.key, build),
+    ).fetchone()
+    there.number = row[0]
+    return bool(row[1] == 0)
+
+
+def move(connection: Any, there: Standing, version: int, turns: int) -> bool:
+    """Let the session stand at a version; tell whether it still stood where `there` says."""
+    parameters = (version, turns, there.shown, _encode(there.state), there.number, there.version)
+    return bool(connection.execute(_MOVE, parameters).rowcount == 1)
+
+
+def hide_before(connection: Any, number: int, place: int) -> None:
+    """Take the closed turns before a place out of the model's view: a summary stands for them."""
+    connection.execute(
+        "UPDATE projected_turns SET shown = 0 "
+        "WHERE number = ? AND place < ? AND closed = 1 AND shown = 1",
+        (number, place),
+    )
+
+
+def count_shown(connection: Any, there: Standing) -> None:
+    """Note how many turns are shown, and which."""
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(place), 0) FROM projected_turns "
+        "WHERE number = ? AND shown = 1",
+        (there.number,),
+    ).fetchone()
+    there.shown, there.state.places = int(row[0]), int(row[1])
+
+
+def store_turns(connection: Any, there: Standing, turns: Sequence[Turn]) -> None:
+    """Store turns with their deliveries and findings, in the place of what was there of them."""
+    number, rows = there.number, []
+    for turn in turns:
+        blob = _encode(turn.view.rows)
+        closed = int(turn.view.facts.closed_at is not None)
+        rows.append(
+            (number, turn.place, turn.first_version, turn.generation, int(turn.clean), closed,
+             int(turn.shown), len(turn.view.rows), blob, seal(there.key, turn.place, blob))
+        )  # fmt: skip
+    connection.executemany(_TURN, rows)
+    old = [(number, turn.place) for turn in turns if turn.stored]
+    told = [
+        (number, history.versions[0], turn.place, _encode(history))
+        for turn in turns
+        for history in turn.deliveries
+    ]
+    found = [(number, turn.place, _encode(turn.findings)) for turn in turns if turn.findings]
+    for statement, parameters in (
+        ("DELETE FROM projected_deliveries WHERE number = ? AND place = ?", old),
+        ("DELETE FROM projected_findings WHERE number = ? AND place = ?", old),
+        ("INSERT INTO projected_deliveries VALUES (?, ?, ?, ?)", told),
+        ("INSERT INTO projected_findings VALUES (?, ?, ?)", found),
+    ):
+        if parameters:
+            connection.executemany(statement, parameters)
+
+
+def store_names(connection: Any, number: int, names: dict[str, int]) -> None:
+    """Remember where names were said."""
+    rows = [(number, digest(name), place) for name, place in names.items()]
+    connection.executemany(_NAME, rows)
+
+
+def seal(key: bytes, place: int, rows: bytes) -> bytes:
+    """Return the digest of a turn's stored rows."""
+    return blake2b(rows, digest_size=DIGEST_BYTES, key=key, salt=place.to_bytes(16)).digest()
+
+
+def turns(
+    connection: Any, there: Standing, *, full: bool, last: int | None
+) -> list[tuple[int, bytes, bytes]]:
+    """Return place, rows and digest of a session's turns, in order; of the last ones alone those
+    that have `last` rows together.
+    """
+    statement = "SELECT place, rows, digest, size FROM projected_turns WHERE number = ?"
+    if not full:
+        statement += " AND shown = 1"
+    statement += " ORDER BY place" if last is None else " ORDER BY place DESC"
+    found: list[tuple[int, bytes, bytes]] = []
+    cursor = connection.execute(statement, (there.number,))
+    size = 0
+    for place, rows, sealed, rows_of_turn in cursor:
+        found.append((place, rows, sealed))
+        size += rows_of_turn
+        if last is not None and size >= last:
+            break
+    cursor.close()
+    return found if last is None else found[::-1]
+
+
+def deliveries(connection: Any, number: int) -> list[DeliveryHistory]:
+    """Return the deliveries of a session, by first attempt."""
+    statement = "SELECT history FROM projected_deliveries WHERE number = ? ORDER BY first_version"
+    return [_decode_history(row[0]) for row in connection.execute(statement, (number,)).fetchall()]
+
+
+def findings(connection: Any, number: int) -> list[Finding]:
+    """Return the findings of a session, by turn."""
+    statement = "SELECT found FROM projected_findings WHERE number = ? ORDER BY place"
+    rows = connection.execute(statement, (number,)).fetchall()
+    return [finding for row in rows for finding in _decode_findings(row[0])]
+
+
+# --- builds ---------------------------------------------------------------------------------------
+
+
+def live_build(connection: Any, code: int) -> int:
+    """Return the live build that was made with these rules, 0 without one."""
+    row = connection.execute(
+        "SELECT coalesce(max(build), 0) FROM projection_builds WHERE code = ? AND live = 1", (code,)
+    ).fetchone()
+    return int(row[0])
+
+
+def new_build(connection: Any, code: int, *, live: bool) -> int:
+    """Enter a build and return its number."""
+    connection.execute(
+        "INSERT INTO projection_builds (code, live, started_at) VALUES (?, ?, ?)",
+        (code, int(live), now()),
+    )
+    return int(connection.execute("SELECT max(build) FROM projection_builds").fetchone()[0])
+
+
+def others(connection: Any, build: int, code: int) -> list[int]:
+    """Return the builds that a build stands for: those of these rules and of older ones."""
+    statement = "SELECT build FROM projection_builds WHERE build <> ? AND code <= ?"
+    return [int(row[0]) for row in connection.execute(statement, (build, code)).fetchall()]
+
+
+def set_live(connection: Any, build: int) -> None:
+    """Let a build be the one that is read."""
+    connection.execute("UPDATE projection_builds SET live = 1 WHERE build = ?", (build,))
+
+
+def numbers_of(connection: Any, build: int, limit: int) -> list[int]:
+    """Return some sessions of a build."""
+    statement = "SELECT number FROM projected_sessions WHERE build = ? LIMIT ?"
+    return [int(row[0]) for row in connection.execute(statement, (build, limit)).fetchall()]
+
+
+def drop_session(connection: Any, number: int) -> None:
+    """Remove what is stored of a session in a build."""
+    for table in ("turns", "names", "deliveries", "findings", "sessions"):
+        connection.execute(f"DELETE FROM projected_{table} WHERE number = ?", (number,))
+
+
+def drop_build(connection: Any, build: int) -> None:
+    """Remove an empty build."""
+    connection.execute("DELETE FROM projection_builds WHERE build = ?", (build,))

@@ -1,0 +1,48 @@
+"""A record that can't be read is set aside with a finding, and the session goes on without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onrecord.projections.stored import StoredProjections
+from onrecord.transcript.events import TurnFinalized, UserMessageReceived
+from onrecord.transcript.log import TranscriptLog
+
+
+def test_the_session_goes_on(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        for n in range(4):
+            log.append("s", UserMessageReceived(message=f"m{n}", text="hi"))
+        log.append("other", UserMessageReceived(message="m", text="hi"))
+        with log.database.write() as connection:
+            connection.execute("DROP TRIGGER records_update")
+            connection.execute("UPDATE records SET payload = x'c1' WHERE version IN (1, 3)")
+        stored = StoredProjections(log)
+
+        rows = stored.transcript("s").rows
+        again = StoredProjections(log)
+        log.append("s", TurnFinalized(turn="m3"))
+
+        assert [row.message for row in rows] == ["m1", "m3"]
+        assert [row.message for row in again.transcript("s").rows] == ["m1", "m3", ""]
+        found = [f for f in again.findings("s") if f.code == "record-set-aside"]
+        assert [finding.versions for finding in found] == [(1,), (3,)]
+        assert list(again.check(["s"])) == []
+
+
+def test_a_rebuild_takes_it_in_once_it_can_be_read(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        log.append("s", UserMessageReceived(message="m", text="hi"))
+        payload = next(log.read("s")).payload
+        with log.database.write() as connection:
+            connection.execute("DROP TRIGGER records_update")
+            connection.execute("UPDATE records SET payload = x'c1'")
+        stored = StoredProjections(log)
+        assert stored.transcript("s").rows == []
+
+        with log.database.write() as connection:
+            connection.execute("UPDATE records SET payload = ?", (payload,))
+        stored.rebuild()
+
+        assert [row.message for row in stored.transcript("s").rows] == ["m"]
+        assert stored.findings("s") == []
