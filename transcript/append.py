@@ -50,8 +50,7 @@ _EVOLVING = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """An event made storable, before it has a place.
 
     Only where it is imported: `recorded_at` (µs), and the `line` of the file, for messages.

@@ -9,11 +9,10 @@ doesn't know are kept whole (`UnknownEvent`).
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -54,9 +53,25 @@ IDENTIFIERS = frozenset(
 
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}")
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
+_json_encoder = msgspec.json.Encoder(order="deterministic")
+_NAMESPACE = NAMESPACE.bytes
+_UUID_MASK = ~(0xC000 << 48 | 0xF000 << 64)
+_UUID_5 = 0x8000 << 48 | 5 << 76
 _decoders = {name: msgspec.msgpack.Decoder(cls) for name, cls in KNOWN.items()}
 _fields = {cls: frozenset(cls.__struct_fields__) for cls in KNOWN.values()}
 _SKIPPED = frozenset(("id", "extra"))
+_OWN = LOG_FIELDS | ENVELOPE | {"id"}
+_ALL: tuple[type[Event], ...] = (*KNOWN.values(), UnknownEvent)
+_CHECKED: dict[type[Event], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    cls: (
+        tuple(name for name in cls.__struct_fields__ if name in IDENTIFIERS),
+        tuple(
+            name for name in cls.__struct_fields__ if name in ("at", "not_before", "imported_at")
+        ),
+    )
+    for cls in _ALL
+}
+"""Event type → its fields that are ids, and those that are times."""
 
 
 def _defaults(cls: type[Event]) -> dict[str, Any]:
@@ -188,7 +203,13 @@ def fields(recorded: Recorded) -> dict[str, Any]:
 
 def canonical(value: Any) -> str:
     """Return JSON that is the same for the same value: sorted keys, no blank space, no escapes."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return _json_encoder.encode(value).decode()
+
+
+def _named(value: Any) -> UUID:
+    """Return the UUID (version 5) of a value: that of its canonical form in our namespace."""
+    digest = hashlib.sha1(_NAMESPACE + _json_encoder.encode(value), usedforsecurity=False).digest()
+    return UUID(int=int.from_bytes(digest[:16]) & _UUID_MASK | _UUID_5)
 
 
 def has_natural_key(event: Event) -> bool:
@@ -209,12 +230,12 @@ def derive_id(session: str, event: Event, turn_name: str | None = None) -> UUID:
         key: list[Any] = [
             event.type, source.platform, source.account, source.chat, source.message
         ]  # fmt: skip
-        return uuid5(NAMESPACE, canonical(["source", *key]))
+        return _named(["source", *key])
     values = [
         turn_name if name == "turn" and turn_name is not None else getattr(event, name)
         for name in event.natural_key
     ]
-    return uuid5(NAMESPACE, canonical([session, event.type, *values]))
+    return _named([session, event.type, *values])
 
 
 def with_attempt(session: str, event: StreamChunkDelivered, latest: int) -> StreamChunkDelivered:
@@ -240,7 +261,7 @@ def compared_content(event: Event) -> bytes:
 def conflict_id(session: str, taken: UUID, event: Event) -> UUID:
     """Return the id of a fact whose own id is taken by other content: the same for the same content."""
     digest = hashlib.sha256(compared_content(event)).hexdigest()
-    return uuid5(NAMESPACE, canonical(["conflict", session, str(taken), digest]))
+    return _named(["conflict", session, str(taken), digest])
 
 
 # --- text that can be stored ----------------------------------------------------------------------
@@ -292,33 +313,35 @@ def _readable(event: Event, payload: bytes) -> None:
 
 
 def _check(event: Event) -> None:
-    for name in IDENTIFIERS:
-        value = getattr(event, name, None)
+    identifiers, times = _CHECKED[type(event)]
+    for name in identifiers:
+        value = getattr(event, name)
         if value is None:
             continue
         if not isinstance(value, str) or not value:
             raise BadEvent(f"{event.type}.{name} is {value!r}; give a non-empty string")
         if len(value) > ID_LIMIT:
             raise BadEvent(f"{event.type}.{name} has {len(value)} characters; {ID_LIMIT} at most")
-    for name in ("at", "not_before", "imported_at"):
-        value = getattr(event, name, None)
+    for name in times:
+        value = getattr(event, name)
         if value is not None and value.tzinfo is None:
             raise BadEvent(f"{event.type}.{name} has no time zone; give one (datetime.now(UTC))")
-    own = LOG_FIELDS | ENVELOPE | {"id"}
+    if event.id is not None and not isinstance(event.id, UUID):
+        raise BadEvent(f"{event.type}.id is {event.id!r}; give a UUID")
     if isinstance(event, UnknownEvent):
         if event.name in KNOWN or not _TYPE.fullmatch(event.name):
             raise BadEvent(
                 f"{event.name!r} is no name for another type; use letters, digits and _.:-"
             )
+        taken = _OWN & event.fields.keys()
     elif event.extra:
-        own |= set(event.__struct_fields__)
-    taken = own & (event.fields.keys() if isinstance(event, UnknownEvent) else event.extra.keys())
+        taken = (_OWN | set(event.__struct_fields__)) & event.extra.keys()
+    else:
+        return
     if taken:
         raise BadEvent(
             f"{event.type} holds {', '.join(sorted(taken))}, a name of the log's; rename it"
         )
-    if event.id is not None and not isinstance(event.id, UUID):
-        raise BadEvent(f"{event.type}.id is {event.id!r}; give a UUID")
 
 
 def _mend(event: Event, limit: int) -> Event:

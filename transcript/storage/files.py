@@ -39,6 +39,27 @@ def identity(path: str) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
+BESIDE = ("-wal", "-shm")
+"""What SQLite calls the WAL and its index, after the database's path."""
+
+
+def check_same(
+    path: str, file: Identity | None, beside: tuple[Identity | None, ...], doing: str
+) -> None:
+    """Raise StorageFailed if a file at the path, or `beside` it, isn't the one that was opened."""
+    if identity(path) != file:
+        raise StorageFailed(
+            f"{doing}: {path} was deleted or replaced while it was open; put it back, or open the "
+            "log anew",
+        )
+    for ending, known in zip(BESIDE, beside, strict=False):
+        if identity(path + ending) != known:
+            raise StorageFailed(
+                f"{doing}: {path}{ending} was deleted or replaced while it was open; close the log, "
+                "which saves what stands in it, and open it anew",
+            )
+
+
 def claim(path: str, *, create: bool) -> Identity:
     """Make or check the file at the path; return which it is. Give it back with `release`.
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from msgspec.structs import force_setattr
@@ -19,6 +20,8 @@ from onrecord.transcript.events import Event, UnknownEvent
 from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage.dialect import per_dialect
 
+AMONG = 64
+"""Values that one statement looks for."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _RECORD = (
@@ -54,7 +57,6 @@ _COLUMNS = (
     "leaf, chain, salt, payload"
 )
 _PLACES = f"({', '.join('?' * 13)})"
-_INSERT = f"INSERT INTO records ({_COLUMNS}) VALUES {_PLACES}"
 _EARLIER = (
     f"{_FROM}WHERE r.session_key = ? AND r.version < ? AND r.type = ? AND r.payload IS NOT NULL "
     "ORDER BY r.version DESC LIMIT ?"
@@ -91,8 +93,7 @@ class Head:
     fresh: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A record before it is written: what goes into the columns after its position."""
 
     record: Recorded
@@ -185,10 +186,6 @@ def is_there(connection: Any, id: UUID) -> bool:
     return connection.execute(_IS_THERE, (id.bytes,)).fetchone() is not None
 
 
-AMONG = 64
-"""Values that one statement looks for."""
-
-
 def _among(connection: Any, statement: str, values: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
     """Give the rows for any number of values, by statements of two lengths: each is prepared once."""
     for at in range(0, len(values), AMONG):
@@ -237,6 +234,9 @@ def insert(connection: Any, fresh: Iterable[Head], rows: Sequence[Row]) -> None:
         values = (head.key, head.session.encode(), evidence.START, at, at)
         connection.execute(_NEW_SESSION, values)
         head.fresh = False
+    if len(rows) == 1:
+        _insert(connection, rows)
+        return
     size = connection.dialect.rows_at_once
     for start in range(0, len(rows), size):
         piece = rows[start : start + size]
@@ -247,18 +247,21 @@ def insert(connection: Any, fresh: Iterable[Head], rows: Sequence[Row]) -> None:
                 _insert(connection, (row,))
 
 
+@cache
+def _insertion(count: int) -> str:
+    return f"INSERT INTO records ({_COLUMNS}) VALUES {', '.join([_PLACES] * count)}"
+
+
 def _insert(connection: Any, rows: Sequence[Row]) -> None:
-    values: list[Any] = []
-    positions = [connection.next_position() for _ in rows]
-    for row, position in zip(rows, positions, strict=True):
-        values.append(position)
+    first = connection.next_position()
+    values: list[Any] = [first, *rows[0].values]
+    for row in rows[1:]:
+        values.append(connection.next_position())
         values += row.values
-    statement = _INSERT + f", {_PLACES}" * (len(rows) - 1)
-    last = connection.execute(statement, values).lastrowid
-    for n, row in enumerate(rows, 1 - len(rows)):
-        given = positions[n - 1 + len(rows)]
-        # What one statement inserts gets positions one after the other: nobody else writes.
-        force_setattr(row.record, "position", last + n if given is None else given)
+    last = connection.execute(_insertion(len(rows)), values).lastrowid
+    # What one statement inserts gets positions one after the other: nobody else writes.
+    for position, row in enumerate(rows, last - len(rows) + 1 if first is None else first):
+        force_setattr(row.record, "position", position)
 
 
 def find(connection: Any, id: UUID) -> Recorded | None:

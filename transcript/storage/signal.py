@@ -11,6 +11,7 @@ class Signal:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._count = 0
+        self._waiting = 0
 
     @property
     def count(self) -> int:
@@ -19,12 +20,17 @@ class Signal:
 
     def ring(self) -> None:
         """Say that something was committed."""
-        with self._condition:
-            self._count += 1
-            self._condition.notify_all()
+        self._count += 1  # by the one who commits, while nobody else does
+        if self._waiting:
+            with self._condition:
+                self._condition.notify_all()
 
     def wait(self, seen: int, timeout: float) -> None:
         """Return once the count isn't `seen` any more, or after the timeout (seconds)."""
         with self._condition:
-            if self._count == seen:
-                self._condition.wait(timeout)
+            self._waiting += 1  # before the look: a ring from now on notifies
+            try:
+                if self._count == seen:
+                    self._condition.wait(timeout)
+            finally:
+                self._waiting -= 1

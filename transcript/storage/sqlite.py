@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import os
-import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, create_engine
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from onrecord.transcript.errors import (
-    OnRecordError,
     StorageBusy,
     StorageFailed,
 )
 from onrecord.transcript.storage import dbapi, files, preparing
 from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
 from onrecord.transcript.storage.dialect import SQLITE
+from onrecord.transcript.storage.retrying import retry
 from onrecord.transcript.storage.signal import Signal
 
 T = TypeVar("T")
 
 POOL_SIZE, POOL_OVERFLOW = 5, 59
 """Reading connections that are kept, and those beyond while many threads read at once."""
-LONGEST_PAUSE = 0.02
-"""Seconds between two tries for the write lock, at most; random, so that nobody starves."""
 WAL_KEPT = 64 << 20
 """Bytes that the WAL file keeps after a checkpoint."""
 
@@ -47,7 +44,6 @@ _SETTINGS = (
 
 DAMAGE_SHOWN = 20
 """Faults that SQLite names at most."""
-_BESIDE = ("-wal", "-shm")
 
 _databases: weakref.WeakSet[SQLiteDatabase] = weakref.WeakSet()
 _abandoned: list[Any] = []
@@ -139,7 +135,6 @@ class SQLiteDatabase(Database):
 
     # --- writing ---------------------------------------------------------------------------------
 
-    @contextmanager
     def write(
         self,
         *,
@@ -147,31 +142,40 @@ class SQLiteDatabase(Database):
         doing: str = "writing",
         sessions: Sequence[str] = (),  # noqa: ARG002 - one writer at a time
         events: int = 0,  # noqa: ARG002
-    ) -> Iterator[Any]:
+    ) -> AbstractContextManager[Any]:
         """Give the driver's connection in a write transaction; see Database.write."""
+        return _Transaction(self, doing, durable=durable)
+
+    def _enter(self, doing: str, *, durable: bool) -> Any:
         began = time.monotonic()
-        lock = self._lock
-        if not lock.acquire(timeout=self.busy_timeout):
+        if not self._lock.acquire(timeout=self.busy_timeout):
             waited = time.monotonic() - began
             raise StorageBusy(f"{doing}: another thread wrote for {waited:.1f} s", waited=waited)
         try:
-            connection = self._begin(durable, doing, began)
+            return self._begin(durable, doing, began)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _leave(self, connection: Any, doing: str, error: BaseException | None) -> None:
+        try:
             try:
-                yield connection
+                if error is not None:
+                    raise error
                 self.same_file(doing)
-            except BaseException as error:
+            except BaseException as raised:
                 self._rollback(connection)
-                if isinstance(error, dbapi.Error):
-                    raise dbapi.translate(error, doing) from error
+                if isinstance(raised, dbapi.Error):
+                    raise dbapi.translate(raised, doing) from raised
                 raise
             try:
                 connection.execute("COMMIT")
-            except dbapi.Error as error:
+            except dbapi.Error as failed:
                 self.drop_writer()
-                raise CommitUnclear(error) from error
+                raise CommitUnclear(failed) from failed
+            self.signal.ring()
         finally:
-            lock.release()
-        self.signal.ring()
+            self._lock.release()
 
     def _begin(self, durable: bool, doing: str, began: float) -> Any:
         connection = self._writer
@@ -202,7 +206,7 @@ class SQLiteDatabase(Database):
         """Note which files the WAL and its index are: they stay as long as a connection is open."""
         if self.path is not None:
             connection.execute("PRAGMA schema_version").fetchone()  # opens them
-            found = tuple(files.identity(self.path + ending) for ending in _BESIDE)
+            found = tuple(files.identity(self.path + ending) for ending in files.BESIDE)
             self._beside = () if None in found else found
 
     def _rollback(self, connection: Any) -> None:
@@ -275,19 +279,8 @@ class SQLiteDatabase(Database):
 
     def same_file(self, doing: str) -> None:
         """Raise StorageFailed if a file at the path, or beside it, isn't the one that was opened."""
-        if self.path is None:
-            return
-        if files.identity(self.path) != self._file:
-            raise StorageFailed(
-                f"{doing}: {self.path} was deleted or replaced while it was open; put it back, or "
-                "open the log anew",
-            )
-        for ending, known in zip(_BESIDE, self._beside, strict=False):
-            if files.identity(self.path + ending) != known:
-                raise StorageFailed(
-                    f"{doing}: {self.path}{ending} was deleted or replaced while it was open; close "
-                    "the log, which saves what stands in it, and open it anew",
-                )
+        if self.path is not None:
+            files.check_same(self.path, self._file, self._beside, doing)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -346,27 +339,7 @@ class SQLiteDatabase(Database):
         return self._retry(attempt, "following the log")
 
     def _retry(self, run: Callable[[], T], doing: str, began: float | None = None) -> T:
-        start = time.monotonic() if began is None else began
-        pause = 0.0005
-        while True:
-            try:
-                return run()
-            except UnicodeDecodeError as raised:
-                # The driver's own message, or a text, holds bytes that nobody wrote.
-                raise dbapi.damaged(doing, str(raised)) from raised
-            except (dbapi.Error, DBAPIError, StorageBusy) as raised:
-                error = raised.orig if isinstance(raised, DBAPIError) else raised
-                assert error is not None
-                waited = time.monotonic() - start
-                busy = isinstance(error, StorageBusy) or dbapi.code(error) in (
-                    dbapi.BUSY, dbapi.LOCKED
-                )  # fmt: skip
-                if not busy or waited >= self.busy_timeout:
-                    if isinstance(error, OnRecordError):
-                        raise
-                    raise dbapi.translate(error, doing, waited) from error
-            time.sleep(random.uniform(0.0, pause))  # noqa: S311 - spreads contenders, no secret
-            pause = min(pause * 2, LONGEST_PAUSE)
+        return retry(run, doing, self.busy_timeout, began)
 
     # --- closing ---------------------------------------------------------------------------------
 
@@ -393,6 +366,29 @@ class SQLiteDatabase(Database):
         if self.path is not None:
             _abandoned.extend((self._writer, self._watcher, self.engine.pool, self.engine))
         self._reset()
+
+
+class _Transaction:
+    """A write transaction: a class, because a generator costs as much as a statement."""
+
+    __slots__ = ("_connection", "_database", "_doing", "_durable")
+
+    def __init__(self, database: SQLiteDatabase, doing: str, *, durable: bool) -> None:
+        self._database = database
+        self._doing = doing
+        self._durable = durable
+
+    def __enter__(self) -> Any:
+        self._connection = self._database._enter(self._doing, durable=self._durable)
+        return self._connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._database._leave(self._connection, self._doing, error)
 
 
 def _forked() -> None:
