@@ -62,6 +62,7 @@ class PostgresDatabase(Database):
         busy_timeout: float = BUSY_TIMEOUT,
         migrate: bool = False,
     ) -> None:
+        self._url = url
         self._where = driver.where(url)
         self._conninfo = driver.conninfo(url)
         self.busy_timeout = busy_timeout
@@ -97,6 +98,11 @@ class PostgresDatabase(Database):
     def _is_own(self, pid: int) -> bool:
         writer = self._writer
         return writer is not None and writer.backend is not None and writer.backend[0] == pid
+
+    @property
+    def url(self) -> str:
+        """Return the URL that opens it again. It may hold a password."""
+        return self._url.render_as_string(hide_password=False)
 
     @property
     def where(self) -> str:
