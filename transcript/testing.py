@@ -10,17 +10,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
-import os
-import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from multiprocessing.process import BaseProcess
-from typing import Any
 from uuid import uuid4
 
 from onrecord.transcript import events as e
@@ -31,16 +23,12 @@ from onrecord.transcript.errors import (
     OffsetMismatch,
     WrongExpectedVersion,
 )
-from onrecord.transcript.log import TranscriptLog
-from onrecord.transcript.recorded import Recorded
-from onrecord.transcript.testing_content import ContentContract, refused, said
-from onrecord.transcript.verify import verify
-
-CHILD_TIMEOUT = 60.0
-"""Seconds that a child process may take."""
+from onrecord.transcript.testing_content import refused, said
+from onrecord.transcript.testing_shared import SharedContract
+from onrecord.transcript.testing_writing import WritingContract
 
 
-class LogContract(ContentContract):
+class LogContract(WritingContract):
     """What holds for a log in any storage. `url` names an empty one."""
 
     # --- order and atomicity ---------------------------------------------------------------------
@@ -208,7 +196,7 @@ class LogContract(ContentContract):
                 log.append("s", e.DeliveryAttempted(delivery="d", text="x"), lease=short)
             log.leases.check(log.leases.renew(short))
 
-    # --- following, threads, the loop ------------------------------------------------------------
+    # --- following -------------------------------------------------------------------------------
 
     def test_a_subscription_misses_nothing(self) -> None:
         with self.open() as log:
@@ -224,157 +212,6 @@ class LogContract(ContentContract):
 
             assert got == list(range(1, 202))
 
-    def test_threads_share_a_log(self) -> None:
-        with self.open() as log, ThreadPoolExecutor(8) as pool:
 
-            def write(n: int) -> None:
-                log.append("s", said(f"m{n}"), durable=False)
-                assert any(log.read("s"))
-
-            list(pool.map(write, range(200)))
-
-            assert [r.version for r in log.read("s")] == list(range(1, 201))
-
-    def test_the_async_twin_keeps_call_order(self) -> None:
-        async def run(log: TranscriptLog) -> list[str]:
-            appends = [log.aio.append("s", said(f"m{n}"), durable=False) for n in range(50)]
-            await asyncio.gather(*appends)
-            assert await log.aio.version("s") == 50
-            async with log.aio.subscribe(after=0) as subscription:
-                first = await anext(subscription)
-                assert first.version == 1
-            return [_message(record) async for record in log.aio.read("s")]
-
-        with self.open() as log:
-            assert asyncio.run(run(log)) == [f"m{n}" for n in range(50)]
-
-    def test_cancelling_tears_no_append(self) -> None:
-        async def run(log: TranscriptLog) -> int:
-            for n in range(20):
-                task = asyncio.create_task(log.aio.append("s", said(f"m{n}"), said(f"n{n}")))
-                await asyncio.sleep(0)
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-            await log.aio.append("s", said("last"))
-            return await log.aio.version("s")
-
-        with self.open() as log:
-            assert asyncio.run(run(log)) == 41
-            assert [r.version for r in log.read("s")] == list(range(1, 42))
-
-
-class SharedLogContract(LogContract):
+class SharedLogContract(SharedContract, LogContract):
     """What holds besides for a log that several processes open."""
-
-    def test_processes_append_without_gaps(self) -> None:
-        # None of them finds the log made: they open a new one at once.
-        with _children(_append_many, [(self.url, f"w{n}", 60) for n in range(3)]):
-            pass
-
-        with self.open() as log:
-            records = list(log.read("shared"))
-            assert [r.version for r in records] == list(range(1, 181))
-            for n in range(3):
-                mine = [_message(r) for r in records if _message(r).startswith(f"w{n}-")]
-                assert mine == [f"w{n}-{i}" for i in range(60)]
-            assert verify(log).faults == []
-
-    def test_a_tailing_reader_misses_nothing(self) -> None:
-        with self.open() as log, log.subscribe() as subscription:
-            with _children(_append_many, [(self.url, f"w{n}", 100) for n in range(2)]):
-                got = [next(subscription) for _ in range(200)]
-
-            assert [r.position for r in got] == [r.position for r in log.read_all()]
-
-    def test_processes_agree_on_keys(self) -> None:
-        with self.open() as log, TranscriptLog.open(self.url) as other:
-            log.append("s", said("m", turn="t"), e.DeliveryAttempted(delivery="d", text="ab"))
-            other.append("s", e.TurnFinalized(turn="t"), said("n", turn="t"))
-
-            assert log.append("s", e.TurnFinalized(turn="t"))[0].version == 5
-            other.append("s", e.DeliveryAttempted(delivery="d", offset=2, text="c"))
-            with refused(KeyConflict):
-                log.append("s", e.DeliveryAttempted(delivery="d", offset=2, text="x"))
-            assert log.append("s", e.DeliveryAttempted(delivery="d", offset=3, text="x"))
-
-    def test_a_lease_fences_other_processes(self) -> None:
-        with self.open() as log, TranscriptLog.open(self.url) as other:
-            lease = log.leases.acquire("s", "one", ttl=0.01)
-            threading.Event().wait(0.05)
-            taken = other.leases.acquire("s", "two")
-
-            with refused(LeaseLost):
-                log.append("s", e.DeliveryAttempted(delivery="d", text="x"), lease=lease)
-            with refused(LeaseLost):
-                log.leases.renew(lease)
-            log.leases.release(lease)
-            other.leases.check(taken)
-            log.append("s", e.DeliveryConfirmed(delivery="d"), lease=lease)
-            assert [r.generation for r in other.read("s")] == [lease.generation]
-
-    def test_a_killed_writer_leaves_what_it_was_told(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        for n in range(3):
-            receive, send = context.Pipe(duplex=False)
-            child = context.Process(target=_append_forever, args=(self.url, f"k{n}", send))
-            child.start()
-            send.close()
-            told = [receive.recv() for _ in range(20 + 7 * n)]
-            assert child.pid is not None
-            os.kill(child.pid, signal.SIGKILL)
-            child.join(CHILD_TIMEOUT)
-            while receive.poll():
-                try:
-                    told.append(receive.recv())
-                except EOFError:
-                    break
-
-            with self.open() as log:
-                kept = [_message(r) for r in log.read(f"k{n}")]
-                assert kept[: len(told)] == told
-                assert len(kept) <= len(told) + 1
-                assert verify(log).faults == []
-
-    def test_a_log_opened_again_is_the_same(self) -> None:
-        with self.open() as log:
-            given = log.append("s", said("m"), said("n"))
-
-        with self.open(create=False) as log:
-            assert tuple(log.read("s")) == given
-            assert log.append("s", said("m"))[0] == given[0]
-
-
-def _message(record: Recorded) -> str:
-    assert isinstance(record.event, e.UserMessageReceived)
-    return record.event.message
-
-
-@contextmanager
-def _children(run: Any, arguments: list[tuple[Any, ...]]) -> Iterator[list[BaseProcess]]:
-    context = multiprocessing.get_context("spawn")
-    children: list[BaseProcess] = [context.Process(target=run, args=args) for args in arguments]
-    for child in children:
-        child.start()
-    try:
-        yield children
-    finally:
-        for child in children:
-            child.join(CHILD_TIMEOUT)
-            if child.is_alive():
-                child.kill()
-    assert [child.exitcode for child in children] == [0] * len(children)
-
-
-def _append_many(url: str, name: str, count: int) -> None:
-    with TranscriptLog.open(url) as log:
-        for n in range(count):
-            log.append("shared", said(f"{name}-{n}"))
-
-
-def _append_forever(url: str, name: str, told: Any) -> None:
-    with TranscriptLog.open(url) as log:
-        n = 0
-        while True:
-            log.append(name, said(f"{n}"), durable=n % 3 == 0)
-            told.send(f"{n}")
-            n += 1

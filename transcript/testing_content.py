@@ -12,6 +12,7 @@ from onrecord.transcript import events as e
 from onrecord.transcript.errors import EventTooLarge, OnRecordError
 from onrecord.transcript.interchange import export_lines, import_lines
 from onrecord.transcript.log import TranscriptLog
+from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.verify import verify
 
 TEXTS = (
@@ -41,6 +42,12 @@ def refused(kind: type[OnRecordError]) -> Iterator[list[OnRecordError]]:
 def said(message: str, text: str = "hi", **fields: Any) -> e.UserMessageReceived:
     """Return a user's message."""
     return e.UserMessageReceived(message=message, text=text, **fields)
+
+
+def message_of(record: Recorded) -> str:
+    """Return the id of a recorded user's message."""
+    assert isinstance(record.event, e.UserMessageReceived)
+    return record.event.message
 
 
 class ContentContract:

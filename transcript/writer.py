@@ -82,6 +82,11 @@ class Writer:
         self._batches.forget()
         self._reset()
 
+    @property
+    def waiting(self) -> int:
+        """How many appends and calls wait for their turn."""
+        return len(self._queue)
+
     # --- what callers do -------------------------------------------------------------------------
 
     def append(self, append: Append) -> Outcome:
