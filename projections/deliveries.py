@@ -18,7 +18,7 @@ from onrecord.transcript.events import (
     StreamChunkDelivered,
     Target,
 )
-from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.recorded import Recorded, Step
 
 Status = Literal["not_sent", "in_doubt", "partial", "delivered", "failed"]
 
@@ -103,7 +103,7 @@ def deliveries(records: Iterable[Recorded]) -> list[DeliveryHistory]:
 def history_of(
     delivery: Outgoing,
     conversation: Conversation,
-    by_version: Mapping[int, Recorded],
+    by_version: Mapping[int, Recorded | Step],
     late: Collection[int] = (),
 ) -> DeliveryHistory:
     """Return the history of one delivery of a folded session.
@@ -149,7 +149,7 @@ def _status(delivery: Outgoing) -> Status:
     return "partial" if any(take.taken_text.strip() for take in live) else "failed"
 
 
-def _attempt(take: Take, by_version: Mapping[int, Recorded]) -> AttemptHistory:
+def _attempt(take: Take, by_version: Mapping[int, Recorded | Step]) -> AttemptHistory:
     first = by_version[take.first]
     event = first.event
     return AttemptHistory(
@@ -165,7 +165,7 @@ def _attempt(take: Take, by_version: Mapping[int, Recorded]) -> AttemptHistory:
     )
 
 
-def _add(told: DeliveryHistory, recorded: Recorded) -> None:
+def _add(told: DeliveryHistory, recorded: Recorded | Step) -> None:
     event = recorded.event
     if isinstance(event, DeliveryAttempted):
         told.target = told.target or event.target

@@ -7,7 +7,7 @@ import msgspec
 from onrecord.transcript.events import ToolCall
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One row of the transcript.
 
     `role`: user, assistant, tool or summary. `id`: stable as the session grows. `origin`: what

@@ -135,7 +135,7 @@ def untyped(payload: bytes) -> dict[str, Any]:
     return found
 
 
-def decode(type: str, event_version: int, id: UUID, payload: bytes) -> Event:
+def decode(type: str, event_version: int, id: UUID | None, payload: bytes) -> Event:
     """Return the event of a payload.
 
     A type, or a version of it, that isn't known here gives an UnknownEvent. Raise RecordDamaged if

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -32,3 +32,20 @@ class Recorded(msgspec.Struct, frozen=True):
     commitment: bytes = b""
     leaf: bytes = b""
     chain: bytes = b""
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """What a fold needs of a record, and no more: reading many of these is cheaper. `at`: µs, UTC."""
+
+    version: int
+    event: Event
+    generation: int
+    at: int
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When the log took it."""
+        return _EPOCH + timedelta(microseconds=self.at)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from onrecord.projections.stored import tables
 from onrecord.projections.stored.names import sought_by
@@ -21,9 +20,8 @@ from onrecord.projections.stored.tail import Cut, Tail, Touched
 from onrecord.transcript.errors import RecordDamaged, StorageFailed
 from onrecord.transcript.events import UnknownEvent
 from onrecord.transcript.log import TranscriptLog
-from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.recorded import Step
 from onrecord.transcript.storage import journal
-from onrecord.transcript.storage.journal import EPOCH
 
 logger = logging.getLogger("onrecord.projections")
 
@@ -58,7 +56,7 @@ class Overtaken(Exception):
 class News:
     """Records that came, and which of the names that they say were said before the tail."""
 
-    records: list[Recorded]
+    records: list[Step]
     before: Mapping[str, int]
 
 
@@ -224,25 +222,25 @@ def _fold(tail: Tail, there: Standing, news: News) -> None:
             raise Poisoned(recorded.version, error) from error
 
 
-def _read(connection: Any, tail: Tail, there: Standing, limit: int) -> list[Recorded]:
+def _read(connection: Any, tail: Tail, there: Standing, limit: int) -> list[Step]:
     """Return the next records; those that are set aside without their content."""
     try:
-        return journal.of_session(connection, tail.session, tail.version, limit)
+        return journal.steps(connection, there.key, tail.version, limit)
     except RecordDamaged:
         return list(_one_by_one(connection, tail, there, limit))
 
 
-def _one_by_one(connection: Any, tail: Tail, there: Standing, limit: int) -> Iterator[Recorded]:
+def _one_by_one(connection: Any, tail: Tail, there: Standing, limit: int) -> Iterator[Step]:
     for after in range(tail.version, tail.version + limit):
         version = after + 1
         try:
-            records = journal.of_session(connection, tail.session, after, 1)
+            records = journal.steps(connection, there.key, after, 1)
         except RecordDamaged as error:
             if version not in there.state.aside:
                 if version == tail.version + 1:
                     raise Poisoned(version, error) from error
                 return  # what comes before it is folded first
-            yield Recorded(tail.session, version, 0, UUID(int=0), "", UnknownEvent(name="?"), EPOCH)
+            yield Step(version, UnknownEvent(name="?"), 0, 0)
             continue
         if not records:
             return

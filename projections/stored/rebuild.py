@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,6 +17,8 @@ Progress = Callable[[int, int], None]
 
 SHARE = 2_000
 """Records, about, that a process takes on at once."""
+COLLECT_EVERY = 50_000
+"""Objects that a process that takes part makes before it looks for cycles."""
 DROPPED_AT_ONCE = 50
 """Sessions of a replaced build that one transaction removes."""
 
@@ -89,6 +92,7 @@ _here: dict[str, Any] = {}
 
 
 def _open(url: str, build: int) -> None:
+    gc.set_threshold(COLLECT_EVERY)  # a fold makes no cycles, and is gone with its session
     _here["projector"] = Projector(TranscriptLog.open(url, create=False), build)
 
 

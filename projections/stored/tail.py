@@ -18,7 +18,7 @@ from onrecord.projections.rows import Row
 from onrecord.projections.stored.names import Said, names_of
 from onrecord.projections.turn_rows import TurnView
 from onrecord.transcript.events import ContentErased, Event, TranscriptRewound
-from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.recorded import Step
 
 EVERYTHING = -1
 """As the turn that was touched: the fold begins at the session's start."""
@@ -77,7 +77,7 @@ class Tail:
     _soiled: set[int] = field(default_factory=set)
     _generations: list[int] = field(default_factory=list)
     _late: set[int] = field(default_factory=set)
-    _told: dict[int, Recorded] = field(default_factory=dict)
+    _told: dict[int, Step] = field(default_factory=dict)
     _out: set[str] = field(default_factory=set)
     _changed: set[str] = field(default_factory=set)
     _sent: set[str] = field(default_factory=set)
@@ -97,11 +97,12 @@ class Tail:
 
     # --- taking records in -----------------------------------------------------------------------
 
-    def take(self, recorded: Recorded, before: Mapping[str, int]) -> None:
+    def take(self, recorded: Step, before: Mapping[str, int]) -> None:
         """Take the next record in. `before`: names that turns before the cut said → their places."""
         event, conversation = recorded.event, self.conversation
         said = names_of(event, conversation)
-        self._refuse(event, said, before)
+        if self.cut.place:
+            self._refuse(event, said, before)
         generation, turns, tracked = self.generation, self.turns, conversation.tracked
         conversation.evolve(event, recorded.version)
         self.reading.heed(event, recorded.version)
@@ -133,8 +134,6 @@ class Tail:
 
     def _refuse(self, event: Event, said: Said, before: Mapping[str, int]) -> None:
         """Raise Touched if the event speaks of what lies before the cut."""
-        if not self.cut.place:
-            return
         if isinstance(event, ContentErased) and event.target.get("session"):
             raise Touched(EVERYTHING)
         names = self.names
@@ -149,17 +148,18 @@ class Tail:
 
     def _link(self, said: Said) -> None:
         """Remember the names; no fold may begin between where one was first said and here."""
-        here, names = self.turns - 1, self.names
-        first = here
-        for name in said.shared:
+        shared, sought, given = said
+        names = self.names
+        first = here = self.cut.place + len(self.conversation.turns) - 1
+        for name in shared:
             known = names.get(name)
             if known is None:
                 names[name] = self.fresh[name] = here
             elif known < first:
                 first = known
-        for name in said.sought:
+        for name in sought:
             first = min(first, names.get(name, here))
-        for name in said.given:
+        for name in given:
             names[name] = self.fresh[name] = here
         while self._clean and self._clean[-1] > first:
             self._soiled.add(self._clean.pop())

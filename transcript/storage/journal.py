@@ -15,9 +15,9 @@ from msgspec.structs import force_setattr
 
 from onrecord.transcript import evidence
 from onrecord.transcript.codec import decode
-from onrecord.transcript.errors import StorageFailed
+from onrecord.transcript.errors import RecordDamaged, StorageFailed
 from onrecord.transcript.events import Event, UnknownEvent
-from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.recorded import Recorded, Step
 from onrecord.transcript.storage.dialect import per_dialect
 
 AMONG = 64
@@ -45,6 +45,10 @@ _STANDS = per_dialect(
 )
 _LAST = per_dialect(
     lambda say: f"SELECT coalesce(max(r.position), 0) FROM records r WHERE {say.settled}"
+)
+_STEPS = (
+    "SELECT version, type, event_version, generation, recorded_at, payload FROM records "
+    "WHERE session_key = ? AND version > ? ORDER BY version LIMIT ?"
 )
 _BY_ID = f"{_FROM}WHERE r.id = ?"
 _HEAD = "SELECT session_key, version, chain FROM sessions WHERE name = ?"
@@ -295,6 +299,28 @@ def of_all(connection: Any, after: int, limit: int) -> list[Recorded]:
         recorded(row)
         for row in connection.execute(_ALL(connection.dialect), (after, limit)).fetchall()
     ]
+
+
+def steps(connection: Any, key: bytes, after: int, limit: int) -> list[Step]:
+    """Return what a fold needs of a session's records after a version; their events have no ids.
+
+    Raise RecordDamaged if one can't be read.
+    """
+    rows = connection.execute(_STEPS, (key, after, limit)).fetchall()
+    try:
+        return [
+            Step(
+                version,
+                UnknownEvent(name=type_) if payload is None else decode(type_, form, None, payload),
+                generation,
+                at,
+            )
+            for version, type_, form, generation, at, payload in rows
+        ]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RecordDamaged(
+            f"a record after version {after} can't be read: {error}; run `onrecord verify`"
+        ) from error
 
 
 def places(connection: Any, after: int, limit: int) -> list[tuple[int, str, int, str]]:
