@@ -89,6 +89,7 @@ class Conversation:
     hidden: set[str] = field(default_factory=set)
     _names: TurnNames = field(default_factory=TurnNames)
     _naming: dict[str, list[Outgoing]] = field(default_factory=dict)
+    _contradicting: dict[str, list[int]] = field(default_factory=dict)
     _withdrawn: dict[str, int] = field(default_factory=dict)
     _views: dict[str, TurnView] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
@@ -104,6 +105,7 @@ class Conversation:
         self.version = version
         if event.conflicts_with is not None:
             self.conflicts.append((version, event))
+            self._contradicting.setdefault(getattr(event, "delivery", ""), []).append(version)
             return
         if turn is not None:
             facts = self.turns.get(turn) or self._open(turn, version)
@@ -164,6 +166,10 @@ class Conversation:
 
     def _swallowed(self, compaction: Compaction) -> set[str]:
         return {name for name, facts in self.turns.items() if compaction.stands_for(facts)}
+
+    def records_of(self, delivery: Outgoing) -> list[int]:
+        """Return the versions of a delivery's events, those among them that contradict others."""
+        return sorted(delivery.versions + self._contradicting.get(delivery.id, []))
 
     def orphans(self) -> list[tuple[int, str, str]]:
         """Return version, turn and call of the results whose call isn't in the session."""

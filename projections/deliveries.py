@@ -111,12 +111,7 @@ def history_of(
     `by_version`: the delivery's records at least; `late`: versions that were written under a lease
     that another process had taken over by then.
     """
-    contradicting = (
-        version
-        for version, event in conversation.conflicts
-        if getattr(event, "delivery", None) == delivery.id
-    )
-    records = [by_version[version] for version in sorted((*delivery.versions, *contradicting))]
+    records = [by_version[version] for version in conversation.records_of(delivery)]
     told = DeliveryHistory(
         delivery=delivery.id,
         kind=delivery.kind,
