@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,7 +14,10 @@ from onrecord.projections.findings import Finding
 from onrecord.projections.rows import Row
 from onrecord.projections.stored.names import digest
 from onrecord.projections.stored.tail import Cut, Turn
+from onrecord.transcript.errors import StorageFailed
 from onrecord.transcript.storage.journal import now
+
+T = TypeVar("T")
 
 NAMES_AT_ONCE = 500
 """Names that one statement looks for."""
@@ -99,7 +102,18 @@ def standing(connection: Any, build: int, session: str) -> Standing | None:
     if number is None:
         return Standing(key, log_version)
     version, turns, shown, state = rest
-    return Standing(key, log_version, number, version, turns, shown, _decode_state(state))
+    going_on = _decoded(_decode_state, state)
+    return Standing(key, log_version, number, version, turns, shown, going_on)
+
+
+def _decoded(decode: Callable[[bytes], T], blob: bytes) -> T:
+    """Return what was stored. Raise StorageFailed if nobody can have stored it so."""
+    try:
+        return decode(blob)
+    except msgspec.MsgspecError as error:
+        raise StorageFailed(
+            f"what is stored of a projection can't be read ({error}); run `onrecord rebuild`"
+        ) from error
 
 
 def behind(connection: Any, build: int) -> list[tuple[str, int]]:
@@ -244,14 +258,15 @@ def turns(
 def deliveries(connection: Any, number: int) -> list[DeliveryHistory]:
     """Return the deliveries of a session, by first attempt."""
     statement = "SELECT history FROM projected_deliveries WHERE number = ? ORDER BY first_version"
-    return [_decode_history(row[0]) for row in connection.execute(statement, (number,)).fetchall()]
+    rows = connection.execute(statement, (number,)).fetchall()
+    return [_decoded(_decode_history, row[0]) for row in rows]
 
 
 def findings(connection: Any, number: int) -> list[Finding]:
     """Return the findings of a session, by turn."""
     statement = "SELECT found FROM projected_findings WHERE number = ? ORDER BY place"
     rows = connection.execute(statement, (number,)).fetchall()
-    return [finding for row in rows for finding in _decode_findings(row[0])]
+    return [finding for row in rows for finding in _decoded(_decode_findings, row[0])]
 
 
 # --- builds ---------------------------------------------------------------------------------------
