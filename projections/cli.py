@@ -86,7 +86,7 @@ def _print_json(value: Any) -> None:
 
 def _known(log: TranscriptLog, session: str) -> None:
     if log.version(session) == 0:
-        _fail(f"no session {session!r} in {_Place.url}; `onrecord sessions` lists them")
+        _fail(f"no session {session!r} in {log.database.where}; `onrecord sessions` lists them")
 
 
 @app.command("import", epilog="Example: onrecord import incident.jsonl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -42,7 +43,7 @@ def path_of(url: str | os.PathLike[str]) -> str | None:
     if not isinstance(parsed, URL):
         return None if parsed in ("", ":memory:") else parsed
     if parsed.get_backend_name() != "sqlite" or parsed.host or parsed.query:
-        where = parsed.render_as_string(hide_password=True)
+        where = _shown(parsed.render_as_string(hide_password=True))
         raise NotALog(
             f"{where} isn't supported; use sqlite:///path or postgresql://host/database",
             where=where,
@@ -63,7 +64,13 @@ def _parsed(url: str | os.PathLike[str]) -> URL | str:
         return text
     try:
         return make_url(text)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
+        where = _shown(text)
         raise NotALog(
-            f"{text!r} isn't a URL; use sqlite:///path or postgresql://host/database", where=text
+            f"{where!r} isn't a URL; use sqlite:///path or postgresql://host/database", where=where
         ) from error
+
+
+def _shown(url: str) -> str:
+    """Return a URL as messages may show it: without user, password and options."""
+    return re.sub(r"://.*@", "://", url).partition("?")[0]

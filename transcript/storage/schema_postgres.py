@@ -113,30 +113,31 @@ _FIRST = (
             END IF;
             RETURN coalesce(running[1], pg_snapshot_xmax(seen));
         END $$""",
-    # Once a statement: each new version of a head stays on its page until the commit.
-    """CREATE FUNCTION onrecord_records_head() RETURNS trigger LANGUAGE plpgsql AS $$
+    # Once a statement, for each new version of a head stays on its page until the commit.
+    """CREATE FUNCTION onrecord_records_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE
+            heads bigint;
         BEGIN
-            UPDATE sessions s SET version = n.version, chain = n.chain, updated_at = n.recorded_at,
-                started_at = CASE s.version WHEN 0 THEN n.began ELSE s.started_at END
+            UPDATE sessions s SET version = n.last, chain = n.chains[1], updated_at = n.times[1],
+                started_at = CASE n.first WHEN 1 THEN n.times[n.last] ELSE s.started_at END
             FROM (
-                SELECT DISTINCT ON (session_key) session_key, version, chain, recorded_at,
-                    first_value(recorded_at) OVER (PARTITION BY session_key ORDER BY version) AS began
-                FROM written ORDER BY session_key, version DESC
+                SELECT session_key, min(version) AS first, max(version) AS last, count(*) AS count,
+                    array_agg(chain ORDER BY version DESC) AS chains,
+                    array_agg(recorded_at ORDER BY version DESC) AS times
+                FROM written GROUP BY session_key
+                HAVING bool_and(transaction_id = pg_current_xact_id())
             ) n
-            WHERE s.session_key = n.session_key;
+            WHERE s.session_key = n.session_key AND s.version = n.first - 1
+                AND n.last = s.version + n.count;
+            GET DIAGNOSTICS heads = ROW_COUNT;
+            IF heads <> (SELECT count(DISTINCT session_key) FROM written) THEN
+                RAISE EXCEPTION 'the log is append-only'
+                    USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
             RETURN NULL;
         END $$;
-        CREATE TRIGGER records_head AFTER INSERT ON records REFERENCING NEW TABLE AS written
-        FOR EACH STATEMENT EXECUTE FUNCTION onrecord_records_head()""",
-    _guard(
-        "records_insert", "records", "INSERT",
-        """NEW.transaction_id <> pg_current_xact_id()
-            OR (NEW.version - 1, true) IS DISTINCT FROM (SELECT (version, NEW.position > position)
-                FROM (
-                    (SELECT version, position FROM records WHERE session_key = NEW.session_key
-                        ORDER BY version DESC LIMIT 1)
-                    UNION ALL SELECT 0, 0) latest LIMIT 1)""",
-    ),
+        CREATE TRIGGER records_insert AFTER INSERT ON records REFERENCING NEW TABLE AS written
+        FOR EACH STATEMENT EXECUTE FUNCTION onrecord_records_insert()""",
     _guard(
         "records_update", "records", "UPDATE",
         f"""({_KEPT} AND NEW.salt IS NULL AND NEW.payload IS NULL
