@@ -32,7 +32,7 @@ from onrecord.transcript.events import (
 from onrecord.transcript.recorded import Recorded
 
 
-class Promised(msgspec.Struct, frozen=True):
+class Promised(msgspec.Struct, frozen=True, gc=False):
     """A text that must stand in an assistant row. `first`: the version of its first attempt,
     `began`: of its delivery's, or of the first of its message. `erased`: what was said before it is
     erased, so that its row may be another's too. `lone`: the delivery has no other text, by which

@@ -57,6 +57,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Event(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type",
+    gc=False,  # an event refers to nothing that refers to it
     forbid_unknown_fields=True,  # the codec reads such a payload another way, and keeps them
 ):  # fmt: skip
     """What all events have.
