@@ -35,3 +35,12 @@ def postgres_url(postgres_server: Server) -> Iterator[str]:
     """Give the URL of an empty PostgreSQL database."""
     with postgres_server.database() as url:
         yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def each_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give the URL of an empty database, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/log.db"
+    url: str = request.getfixturevalue("postgres_url")
+    return url

@@ -11,14 +11,45 @@ from pathlib import Path
 from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
+EXTRAS = {"transcript/storage/postgres_driver.py": "postgresql"}
+"""The module that imports what an extra brings. Whoever needs it imports that module, late."""
 
 
 def test_each_import_of_the_code_is_a_dependency(
     code: list[Any], pyproject: Mapping[str, Any]
 ) -> None:
     declared = {_name(line) for line in pyproject["project"]["dependencies"]}
+    optional = pyproject["project"]["optional-dependencies"]
 
-    assert _undeclared(code, declared) == {}
+    undeclared = {
+        module: {top for top in tops if top not in _brought(optional, EXTRAS.get(module))}
+        for module, tops in _undeclared(code, declared).items()
+    }
+    assert {module: tops for module, tops in undeclared.items() if tops} == {}
+    assert set(optional) == set(EXTRAS.values())
+
+
+def test_what_an_extra_brings_is_tested(pyproject: Mapping[str, Any]) -> None:
+    optional = pyproject["project"]["optional-dependencies"]
+    tested = set(pyproject["dependency-groups"]["test"])
+
+    assert {line for lines in optional.values() for line in lines} <= tested
+
+
+def test_only_the_modules_of_an_extra_import_at_once_the_one_that_needs_it(code: list[Any]) -> None:
+    """Whoever stays with SQLite loads none of it."""
+    optional = {path.removesuffix(".py").rpartition("/")[2] for path in EXTRAS}
+    families = {name.partition("_")[0] for name in optional}
+    found = {
+        str(module.path)
+        for module in code
+        for node in module.tree.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in [node.module.rpartition(".")[2], *(alias.name for alias in node.names)]
+        if name.partition("_")[0] in families and module.path.stem.partition("_")[0] not in families
+    }
+
+    assert found == set()
 
 
 def test_each_import_of_the_tests_is_in_a_group(
@@ -34,6 +65,10 @@ def test_each_import_of_the_tests_is_in_a_group(
 
     undeclared = _undeclared(everything, {_name(line) for line in lines})
     assert {module: names for module, names in undeclared.items() if names - own} == {}
+
+
+def _brought(optional: Mapping[str, list[str]], extra: str | None) -> set[str]:
+    return {_name(line) for line in optional[extra]} if extra is not None else set()
 
 
 def _undeclared(modules: list[Any], declared: set[str]) -> dict[str, set[str]]:

@@ -38,12 +38,12 @@ def test_there_are_scenarios() -> None:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_scenario(path: Path, tmp_path: Path) -> None:
+def test_scenario(path: Path, each_url: str) -> None:
     scenario = json.loads(path.read_text())
     lines = [json.dumps(event).encode() for event in scenario["events"]]
     wanted = scenario["expect"]
 
-    with TranscriptLog.open(f"sqlite:///{tmp_path}/log.db") as log:
+    with TranscriptLog.open(each_url) as log:
         import_lines(log, lines, path.name)
         session = scenario["events"][0]["session"]
         rows = build(log, session).rows
