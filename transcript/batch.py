@@ -72,10 +72,7 @@ class Batches:
             self._settle(sessions, appends, unclear, doing)
         except OnRecordError as error:
             self._forget(sessions)
-            if len(appends) > 1 or isinstance(error, StorageError):
-                self._failed(appends, error)
-            else:
-                appends[0].outcome, appends[0].error = None, error
+            self._failed(appends, error)
         if self._doubtful:
             self._doubtful.difference_update(a.session for a in appends if a.error is None)
 
@@ -116,7 +113,7 @@ class Batches:
             # What is there already may have been committed without a sync.
             self._database.flush(connection)
         failpoints.hit_commit(
-            [r for g in groups for a in g.appends if a.outcome for r in a.outcome.records]
+            r for g in groups for a in g.appends if a.outcome for r in a.outcome.records
         )
 
     def _append(self, transaction: Transaction, group: Group) -> None:
@@ -131,8 +128,10 @@ class Batches:
                 for append in group.appends:
                     for alone in self._prepared(Group(append)):
                         self._append(transaction, alone)
-            elif isinstance(error, StorageError) or not isinstance(group.drafts, list):
-                raise  # not of this append alone, or one that streams: it has written already
+            elif not isinstance(group.drafts, list):
+                raise  # one that streams: it has written already
+            elif isinstance(error, StorageError):
+                self._failed([first], error)  # what its session holds can't be read
             else:
                 first.error = error
             return
@@ -174,10 +173,12 @@ class Batches:
         tried again, and what failed now didn't take that one back.
         """
         for append in appends:
-            if append.session in self._doubtful:
+            if append.session in self._doubtful and isinstance(error, StorageError):
                 why = f"an earlier append is in doubt, and the storage fails ({error})"
                 append.error = _in_doubt(append, why)
                 append.error.__cause__ = error
+            elif len(appends) == 1:
+                append.error = error
             else:
                 facts = error.facts if isinstance(error, OnRecordError) else {}
                 append.error = type(error)(str(error), **facts)

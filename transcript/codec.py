@@ -269,7 +269,11 @@ def conflict_id(session: str, taken: UUID, event: Event) -> UUID:
 
 def storable(text: str) -> str:
     """Return the text with U+FFFD for each lone surrogate."""
-    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    return text
 
 
 def prepare(event: Event, text_limit: int = TEXT_LIMIT) -> tuple[Event, bytes]:

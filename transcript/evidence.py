@@ -20,8 +20,9 @@ START = bytes(32)
 """The chain before the first version."""
 SALT_BYTES = 16
 
-_INT = Struct(">Iq")
 _LENGTH = Struct(">I")
+_VERSION = Struct(">IqI")
+_REST = Struct(">IqIqIqI")
 
 
 def commit(salt: bytes, payload: bytes) -> bytes:
@@ -41,23 +42,18 @@ def leaf(
 ) -> bytes:
     """Return the leaf of a record; recorded_at in microseconds since 1970 UTC."""
     name = type.encode()
-    pack, length = _INT.pack, _LENGTH.pack
     return sha256(
         b"".join(
             (
                 b"\x00",
                 FORMAT,
-                length(len(session_key)),
+                _LENGTH.pack(len(session_key)),
                 session_key,
-                pack(8, version),
-                length(len(id)),
+                _VERSION.pack(8, version, len(id)),
                 id,
-                length(len(name)),
+                _LENGTH.pack(len(name)),
                 name,
-                pack(8, event_version),
-                pack(8, recorded_at),
-                pack(8, generation),
-                length(len(commitment)),
+                _REST.pack(8, event_version, 8, recorded_at, 8, generation, len(commitment)),
                 commitment,
             )
         )

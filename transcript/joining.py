@@ -123,6 +123,8 @@ class Group:
 
 def join(appends: Sequence[Append]) -> list[Group]:
     """Return the appends in groups; those of a session stay in order."""
+    if len(appends) == 1:
+        return [Group(appends[0])]
     groups: list[Group] = []
     latest: dict[str, Group] = {}
     for append in appends:

@@ -124,9 +124,12 @@ class Writer:
 
     # --- the queue -------------------------------------------------------------------------------
 
-    def _enqueue(self, job: Job) -> None:
+    def _admit(self, job: Job) -> None:
         if self._last is not None and job is not self._last:
             raise StorageFailed("the log is closed; open it again")
+
+    def _enqueue(self, job: Job) -> None:
+        self._admit(job)
         if len(self._queue) >= WAITING:
             raise StorageBusy(f"{WAITING} appends wait for the writer; try again", waited=0.0)
         self._queue.append(job)
@@ -136,17 +139,19 @@ class Writer:
             self._run([job])  # from within a call of ours: it is this thread's turn
             return
         with self._mutex:
-            self._enqueue(job)
             if self._leading:
                 job.gate = gate = threading.Lock()
                 gate.acquire()
+                self._enqueue(job)
             else:
+                self._admit(job)
                 self._leading = True
-        if job.gate is not None:
-            self._wait(job, job.gate)
-            if not job.leads:
-                return
-        self._lead()
+        if job.gate is None:
+            self._lead([job])  # nobody waits, so there is nobody to take along
+            return
+        self._wait(job, job.gate)
+        if job.leads:
+            self._lead(self._take())
 
     def _wait(self, job: Job, gate: threading.Lock) -> None:
         try:
@@ -181,9 +186,8 @@ class Writer:
 
     # --- leading ---------------------------------------------------------------------------------
 
-    def _lead(self, *, elsewhere: bool = False) -> bool:
-        """Write what waits, once. Return whether the thread for event loops is to lead next."""
-        jobs = self._take()
+    def _lead(self, jobs: list[Job], *, elsewhere: bool = False) -> bool:
+        """Write, once. Return whether the thread for event loops is to lead next."""
         self._leader = threading.get_ident()
         try:
             self._run(jobs)
@@ -193,17 +197,17 @@ class Writer:
             # All who wait for it are told below; those who come later have nothing to do with it.
         finally:
             self._leader = 0
-            others = [job for job in jobs if not job.leads]
             if elsewhere:
-                self._answer(others)
+                self._answer(jobs)
                 again = self._pass_on(elsewhere=True)
             else:
                 again = self._pass_on()
-                self._answer(others)
+                if len(jobs) > 1:
+                    self._answer(jobs[1:])  # the first is the leader's own
         return again
 
     def _lead_on(self) -> None:
-        while self._lead(elsewhere=True):
+        while self._lead(self._take(), elsewhere=True):
             pass
 
     def _lead_elsewhere(self) -> None:
