@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -22,7 +23,8 @@ _COLOUR = {True: "green", False: "red", None: "default"}
 
 def show(results: Results) -> None:
     """Print the targets that this run measured."""
-    table = Table(width=WIDTH, title="Target and figure (in brackets: what it is compared with)")
+    title = "Target and figure (in brackets: what it is compared with)"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title)
     for heading in ("what", "target", "figure", "ratio", "met"):
         table.add_column(heading, justify="right" if heading == "ratio" else "left")
     for target in TARGETS:
@@ -56,7 +58,7 @@ def _lines(results: Results) -> Iterator[str]:
             cells = [
                 verdict.figure,
                 _ratio(verdict),
-                "" if not target.target else _MET[verdict.met],
+                _MET[verdict.met],
             ]
         yield "| " + " | ".join([target.what, target.target, *cells]) + " |"
     yield ""

@@ -2,8 +2,8 @@
 
     python benchmarks/run.py [--only W1,W2] [--rounds N] [--quick] [--cap SECONDS] [--peers hermes]
 
-In each round everybody takes a turn, so that a slow minute of the machine is everybody's. Figures go to
-results/latest.json; a whole run also writes the tables in README.md and the plot.
+In each round everybody takes a turn, so that a slow minute of the machine is everybody's. A whole run
+writes results/latest.json, the tables in README.md and the plot; another writes results/partial.json.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from machine import line, machine
 from measure import Figures, MeasureFailed, Task, finish_within, spawn
 from peers import PEERS
 from plan import SCENARIOS, Contestant, Scenario, installed_peers
-from results import Results
+from results import Results, read
 
 HERE = Path(__file__).resolve().parent
-LATEST = HERE / "results" / "latest.json"
+LATEST, PARTIAL = (HERE / "results" / f"{name}.json" for name in ("latest", "partial"))
 PATIENCE, PATIENCE_WITH_PEERS = 900.0, 120.0
 """Seconds that one measure may take, filling a store included."""
 
@@ -82,6 +82,11 @@ class Runner:
 def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: ends what was started
     options = _options()
+    if options.redraw:
+        publish(read(LATEST))
+        return
+    is_whole = not (options.only or options.quick or options.peers)
+    target = LATEST if is_whole else PARTIAL
     chosen = [one for one in SCENARIOS if not options.only or one.name in options.only]
     peers = installed_peers(options.peers)
     versions = {peer.package: peer.version() for peer in PEERS}
@@ -98,14 +103,19 @@ def main() -> None:
             if scenario.is_possible:
                 _say(f"{scenario.name}: {scenario.title}")
                 runner.run(scenario, peers, options.rounds)
-                results.write(LATEST)
+                results.write(target)
             else:
                 _say(f"{scenario.name}: {scenario.needs} is not installed")
-    _say(f"took {time.perf_counter() - start:.0f} s; all figures are in {LATEST}")
+    _say(f"took {time.perf_counter() - start:.0f} s; all figures are in {target}")
     page.show(results)
-    if not (options.only or options.quick or options.peers):
-        plot.draw(results, HERE / "w5.png")
-        page.write(results, HERE / "README.md")
+    if is_whole:
+        publish(results)
+
+
+def publish(results: Results) -> None:
+    """Write the tables into the page, and the plot beside it."""
+    plot.draw(results, HERE / "w5.png")
+    page.write(results, HERE / "README.md")
 
 
 def _options() -> argparse.Namespace:
@@ -117,7 +127,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="rounds at most (default 3)")
     parser.add_argument("--quick", action="store_true", help="small amounts, one round")
     parser.add_argument("--cap", type=float, default=6.0, help="seconds for a peer's loop")
-    parser.add_argument("--peers", type=_names, default=frozenset(), help="stores to compare with")
+    parser.add_argument(
+        "--peers", type=_names, default=frozenset(), help="stores to compare with, or none"
+    )
+    parser.add_argument("--redraw", action="store_true", help="tables and plot of the last run")
     parser.add_argument("--folder", type=Path, default=None, help="where the stores are written")
     options = parser.parse_args()
     if options.quick:

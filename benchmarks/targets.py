@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from results import NotMeasured, Results
 
@@ -34,11 +34,12 @@ class Target:
     judge: Callable[[Results], Verdict]
 
     def verdict(self, results: Results) -> Verdict | None:
-        """Judge a run; None where it wasn't measured."""
+        """Judge a run; None where it wasn't measured. What has no target is neither met nor missed."""
         try:
-            return self.judge(results)
+            found = self.judge(results)
         except NotMeasured:
             return None
+        return found if self.target else replace(found, met=None)
 
 
 def _rate(
