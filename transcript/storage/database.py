@@ -54,7 +54,6 @@ class Database(ABC):
     """
 
     dialect: Dialect
-    engine: Engine
     signal: Signal
     busy_timeout: float
     found_schema: int
@@ -73,6 +72,11 @@ class Database(ABC):
     @abstractmethod
     def where(self) -> str:
         """Return where it is, for messages: no secrets."""
+
+    @property
+    @abstractmethod
+    def engine(self) -> Engine:
+        """Return SQLAlchemy's engine on the database."""
 
     @abstractmethod
     def write(

@@ -27,6 +27,19 @@ Error: type[Exception] = driver.Error
 IntegrityError: type[Exception] = driver.IntegrityError
 VERSION: tuple[int, ...] = tuple(int(part) for part in driver.sqlite_version.split("."))
 
+WAL_KEPT = 64 << 20
+"""Bytes that the WAL file keeps after a checkpoint."""
+
+_SETTINGS = (
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA recursive_triggers=ON",
+    "PRAGMA mmap_size=0",
+    f"PRAGMA journal_size_limit={WAL_KEPT}",
+    "PRAGMA synchronous=FULL",
+)
+
 BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOT_A_DATABASE = 5, 6, 8, 10, 11, 13, 26
 _IOERR_WRITE = 778
 _FIXED_BRANCHES = (((3, 44, 6), (3, 45)), ((3, 50, 7), (3, 51)))
@@ -44,6 +57,24 @@ class Connection(driver.Connection):  # type: ignore[misc,name-defined,unused-ig
 def connect(database: str, **options: Any) -> Any:
     """Return a driver connection."""
     return driver.connect(database, factory=Connection, **options)
+
+
+def connect_to_log(path: str | None) -> Any:
+    """Return a connection to a log's file, or to one in memory, with the settings of all of ours."""
+    connection = connect(
+        path or ":memory:",
+        timeout=0,  # who waits, and how long, is decided by us
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    try:
+        for setting in _SETTINGS:
+            connection.execute(setting)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def has_wal_fault() -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
@@ -85,7 +85,7 @@ class PostgresDatabase(Database):
         self.signal = Signal()
         self._writer: driver.PostgresConnection | None = None
         self._listener = Listener(lambda: self._connect(writing=False), self.signal, self._is_own)
-        self.engine = create_engine(
+        self._engine = create_engine(
             "postgresql+psycopg://", creator=lambda: self._connect(writing=False).raw,
             poolclass=QueuePool, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW,
             pool_timeout=self.busy_timeout, hide_parameters=True,
@@ -98,6 +98,11 @@ class PostgresDatabase(Database):
     def _is_own(self, pid: int) -> bool:
         writer = self._writer
         return writer is not None and writer.backend is not None and writer.backend[0] == pid
+
+    @property
+    def engine(self) -> Engine:
+        """SQLAlchemy's engine, on reading connections."""
+        return self._engine
 
     @property
     def url(self) -> str:

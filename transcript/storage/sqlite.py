@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
 from onrecord.transcript.errors import (
     StorageBusy,
@@ -29,19 +29,6 @@ T = TypeVar("T")
 
 POOL_SIZE, POOL_OVERFLOW = 5, 59
 """Reading connections that are kept, and those beyond while many threads read at once."""
-WAL_KEPT = 64 << 20
-"""Bytes that the WAL file keeps after a checkpoint."""
-
-_SETTINGS = (
-    "PRAGMA foreign_keys=ON",
-    "PRAGMA trusted_schema=OFF",
-    "PRAGMA secure_delete=ON",
-    "PRAGMA recursive_triggers=ON",
-    "PRAGMA mmap_size=0",
-    f"PRAGMA journal_size_limit={WAL_KEPT}",
-    "PRAGMA synchronous=FULL",
-)
-
 DAMAGE_SHOWN = 20
 """Faults that SQLite names at most."""
 
@@ -95,30 +82,29 @@ class SQLiteDatabase(Database):
         self._writer: Any = None
         self._synchronous = "FULL"
         self._watcher: Any = None
+        self._engine: Engine | None = None
         if self.path is None:
             memory = getattr(self, "_memory", None) or self._connect()
             self._memory = memory
-            self.engine = create_engine(
-                "sqlite://", module=dbapi.driver, creator=lambda: memory,
-                poolclass=StaticPool, hide_parameters=True,
-            )  # fmt: skip
+            self._pool: Pool = StaticPool(lambda: memory)
         else:
-            self.engine = create_engine(
-                "sqlite://", module=dbapi.driver, creator=self._connect, poolclass=QueuePool,
-                pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, hide_parameters=True,
-            )  # fmt: skip
+            # A read leaves no transaction behind that would have to be rolled back.
+            self._pool = QueuePool(
+                self._connect, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, reset_on_return=None
+            )
+
+    @property
+    def engine(self) -> Engine:
+        """SQLAlchemy's engine, made when it is first used: loading its dialects takes a while."""
+        if self._engine is None:
+            self._engine = create_engine(
+                "sqlite://", module=dbapi.driver, pool=self._pool, hide_parameters=True
+            )
+        return self._engine
 
     def _connect(self) -> Any:
-        connection = dbapi.connect(
-            self.path or ":memory:",
-            timeout=0,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
+        connection = dbapi.connect_to_log(self.path)
         try:
-            for setting in _SETTINGS:
-                connection.execute(setting)
             if not self._beside:
                 self._note_beside(connection)
         except BaseException:
@@ -293,7 +279,7 @@ class SQLiteDatabase(Database):
                     return run(self._write_connection())
             self._check_open()
             self.same_file(doing)
-            raw = self.engine.raw_connection()
+            raw = self._pool.connect()
             try:
                 return run(raw.driver_connection)
             finally:
@@ -358,13 +344,13 @@ class SQLiteDatabase(Database):
                 if connection is not None:
                     connection.close()
             self._watcher = self._writer = self._memory = None
-            self.engine.dispose()
+            self._pool.dispose()
         if self._file is not None:
             files.release(self._file)
 
     def _after_fork(self) -> None:
         if self.path is not None:
-            _abandoned.extend((self._writer, self._watcher, self.engine.pool, self.engine))
+            _abandoned.extend((self._writer, self._watcher, self._pool, self._engine))
         self._reset()
 
 
