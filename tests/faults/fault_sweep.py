@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import errno
 import gc
-import json
 import multiprocessing
 import os
 import sys
@@ -20,18 +19,21 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 import injection
-from failing_turns import ALL, sayer, take_turns
-from fault_judge import Line, judge
+from failing_turns import ALL
+from fault_run import Run, run
 
 AT_ONCE = 2
 SAID_EVERY = 250
 FAULTS_SHOWN = 20
 ERRORS = (errno.EIO, errno.ENOSPC)
+LATE = ("onrecord.transcript.aio", "onrecord.transcript.storage.sqlite")
+"""What a log imports when it is opened or used: imported here once, and not in each child."""
 Reach = Literal["alone", "with its kind", "with all"]
 REACHES: tuple[Reach, ...] = ("alone", "with its kind", "with all")
 
@@ -49,75 +51,52 @@ class Point:
         return f"{errno.errorcode[self.error]} at call {self.number} ({self.call}), {self.reach}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Verdict:
-    """What came of a point. `failed`: calls made to fail; `errors`: what the child was told."""
+    """What came of a point. `calls`: all that were made; `failed`: how many were made to fail."""
 
     point: Point | None
-    calls: list[str] = field(default_factory=list)
-    failed: int = 0
-    acked: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
+    calls: list[str]
+    failed: int
+    run: Run
 
 
 class Disk:
-    """Counts the calls on the files of a folder, and lets those of a point fail."""
+    """Notes the calls on the files of a folder, and lets those of a point fail."""
 
-    def __init__(self, folder: Path, verdict: Verdict) -> None:
-        self._folder, self._verdict = str(folder), verdict
-        self._kind = ""
+    def __init__(self, folder: Path, point: Point | None) -> None:
+        self._folder, self._point = str(folder), point
+        self.calls: list[str] = []
+        self.failed = 0
 
     def decide(self, call: str, path: str) -> int:
         """Return the errno of a call, 0 where it goes on."""
         if not path.startswith(self._folder):
             return 0
-        point = self._verdict.point
-        self._verdict.calls.append(call)
-        number = len(self._verdict.calls)
+        self.calls.append(call)
+        number, point = len(self.calls), self._point
         if point is None or number < point.number:
             return 0
-        if number == point.number:
-            self._kind = call
-        elif point.reach == "alone" or (point.reach == "with its kind" and call != self._kind):
+        kind = self.calls[point.number - 1]
+        if number > point.number and (
+            point.reach == "alone" or (point.reach == "with its kind" and call != kind)
+        ):
             return 0
-        self._verdict.failed += 1
+        self.failed += 1
         return point.error
 
 
 def try_point(point: Point | None) -> Verdict:
     """Take turns while calls fail, and judge; without a point nothing fails."""
-    verdict = Verdict(point)
     # What the system's memory holds outlives a process, so files in memory show as much as on disk.
     memory = Path("/dev/shm")
     where = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="onrecord-fault-", dir=where) as name:
-        folder = Path(name)
-        url = f"sqlite:///{folder}/disk/log.db"
-        (folder / "disk").mkdir()
-        with (folder / "told").open("w+b") as told:
-            say = sayer(told.fileno())
-            decide = Disk(folder / "disk", verdict).decide
-            code = injection.run(lambda: take_turns(url, say), decide)
-            told.seek(0)
-            lines = [line.decode().split() for line in told]
-        _hear(lines, verdict)
-        if code != 0:
-            verdict.faults.append(f"the child ended with {code}")
-        with (folder / "judged").open("w+b") as judged:
-            out = judged.fileno()
-            code = injection.run(
-                lambda: os.write(out, json.dumps(judge(url, lines)).encode()), lambda *_: 0
-            )
-            judged.seek(0)
-            verdict.faults += json.load(judged) if code == 0 else [f"the judge ended with {code}"]
-    return verdict
-
-
-def _hear(lines: Sequence[Line], verdict: Verdict) -> None:
-    place = {"failed": 2, "unread": 1, "unopened": 1}
-    verdict.errors.update(line[place[line[0]]] for line in lines if line[0] in place)
-    verdict.acked = sum(line[0] == "acked" for line in lines)
+        folder = Path(name) / "disk"
+        folder.mkdir()
+        disk = Disk(folder, point)
+        done = run(folder, Path(name), disk.decide)
+        return Verdict(point, disk.calls, disk.failed, done)
 
 
 def points(calls: Sequence[str], at_most: int | None) -> list[Point]:
@@ -144,7 +123,7 @@ def sweep(at_most: int | None) -> int:
     """Try the points, show how far it is, say what came of them; return 0 if nothing is wrong."""
     began = time.monotonic()
     whole = try_point(None)
-    if whole.faults or whole.acked != len(ALL):
+    if whole.run.faults or whole.run.acked != len(ALL):
         print(f"undisturbed turns fail: {whole}", file=sys.stderr)
         return 1
     todo = points(whole.calls, at_most)
@@ -161,16 +140,16 @@ def sweep(at_most: int | None) -> int:
 
 
 def _close(verdicts: Sequence[Verdict], seconds: float) -> int:
-    wrong = [verdict for verdict in verdicts if verdict.faults]
+    wrong = [verdict for verdict in verdicts if verdict.run.faults]
     for verdict in wrong[:FAULTS_SHOWN]:
-        print(f"{verdict.point}: {verdict.faults}", file=sys.stderr)
-    errors: Counter[str] = sum((verdict.errors for verdict in verdicts), Counter())
+        print(f"{verdict.point}: {verdict.run.faults}", file=sys.stderr)
+    errors: Counter[str] = sum((verdict.run.errors for verdict in verdicts), Counter())
     # How many calls a run makes differs a little: one that doesn't come fails for nobody.
     hit = [verdict for verdict in verdicts if verdict.failed]
     print(f"errors that callers got: {dict(errors.most_common())}")
     print(
-        f"faulty disks: {len(hit)}, calls that failed: {sum(v.failed for v in hit)}, "
-        f"appends acknowledged: {sum(v.acked for v in hit)}, at fault: {len(wrong)}, {seconds:.0f} s"
+        f"faulty disks: {len(hit)}, calls that failed: {sum(v.failed for v in hit)}, appends "
+        f"acknowledged: {sum(v.run.acked for v in hit)}, at fault: {len(wrong)}, {seconds:.0f} s"
     )
     return 1 if wrong or not errors or len(hit) < len(verdicts) * 0.9 else 0
 
@@ -184,6 +163,8 @@ def main() -> int:
     if why is not None:
         print(f"make faults: {why}", file=sys.stderr)
         return 1
+    for name in LATE:
+        import_module(name)
     gc.collect()
     gc.freeze()
     return sweep(given.points)
