@@ -10,6 +10,7 @@ pays for a viewer, and `import onrecord` costs next to nothing:
     Agent, Turn                 what the agent loop writes with (AsyncAgent: the same, awaited)
     Inbox, Outbox, Recovery     receive once, send and know, go on after a crash (AsyncInbox, …)
     project, build              the rows that follow from records; the same with the promise checked
+    StoredProjections           the same from tables that go on from where they stood
     verify                      whether the log's evidence still holds
 """
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from onrecord.gateway.inbox import Inbox as Inbox
     from onrecord.gateway.recovery import Recovery as Recovery
     from onrecord.projections.conversation import project as project
+    from onrecord.projections.stored.projections import StoredProjections as StoredProjections
     from onrecord.projections.transcript import build as build
     from onrecord.transcript import errors as errors
     from onrecord.transcript import events as events
@@ -51,6 +53,7 @@ _PUBLIC = {
     "Outbox": "onrecord.gateway.delivery:Outbox",
     "Recorded": "onrecord.transcript.recorded:Recorded",
     "Recovery": "onrecord.gateway.recovery:Recovery",
+    "StoredProjections": "onrecord.projections.stored.projections:StoredProjections",
     "TranscriptLog": "onrecord.transcript.log:TranscriptLog",
     "Turn": "onrecord.agent.turn:Turn",
     "build": "onrecord.projections.transcript:build",
@@ -71,6 +74,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "Outbox",
     "Recorded",
     "Recovery",
+    "StoredProjections",
     "TranscriptLog",
     "Turn",
     "__version__",
