@@ -264,9 +264,10 @@ class Conversation:
         if unnamed and delivery.message is not None:
             self._naming.setdefault(delivery.message, []).append(delivery)
         home = self.turn_of(delivery.message) if delivery.message else None
-        named = event.turn and (event.message is None or self.turn_of(event.message) is None)
-        if home is None and named and not self.turns[delivery.turn].counts:
-            home = turn  # an outcome came first, or a part without a turn
+        if home is None and not self.turns[delivery.turn].counts:
+            # An outcome came first, or a part without a turn.
+            known = event.message is not None and self.turn_of(event.message) is not None
+            home = turn if event.turn and not known else None
         if home is not None and home != delivery.turn:
             self._move(delivery, home)
             return
