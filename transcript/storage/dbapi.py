@@ -6,6 +6,7 @@ a SQLite without the WAL-reset fault of 3.7.0 to 3.51.2) is taken where it is in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 try:
@@ -40,7 +41,8 @@ _SETTINGS = (
     "PRAGMA synchronous=FULL",
 )
 
-BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOT_A_DATABASE = 5, 6, 8, 10, 11, 13, 26
+BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANT_OPEN = 5, 6, 8, 10, 11, 13, 14
+NOT_A_DATABASE = 26
 _IOERR_WRITE = 778
 _FIXED_BRANCHES = (((3, 44, 6), (3, 45)), ((3, 50, 7), (3, 51)))
 
@@ -49,6 +51,9 @@ class Connection(driver.Connection):  # type: ignore[misc,name-defined,unused-ig
     """The driver's connection, with what our statements ask for."""
 
     dialect = SQLITE
+
+    def heads(self, names: Sequence[bytes]) -> None:
+        """Return None: beginning a transaction reads no sessions."""
 
     def next_position(self) -> None:
         """Return None: AUTOINCREMENT gives the positions."""
@@ -116,6 +121,11 @@ def translate(error: BaseException, doing: str, waited: float = 0.0) -> OnRecord
     if found == READONLY:
         return StorageFailed(
             f"{doing}: the file can't be written ({name}); check its owner and mode"
+        )
+    if found == CANT_OPEN:
+        return StorageFailed(
+            f"{doing}: the file, or one that belongs beside it, can't be opened ({name}); check the "
+            "owner and mode of the file and of its folder"
         )
     if found in (CORRUPT, NOT_A_DATABASE):
         return damaged(doing, f"{name}: {error}")
