@@ -7,11 +7,16 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 import injection
 from failing_turns import sayer, take_turns
 from fault_judge import judge
+
+# What a log imports when it is opened or used: imported here once, and not in each child.
+for name in ("onrecord.transcript.aio", "onrecord.transcript.storage.sqlite"):
+    import_module(name)
 
 WHERE_THE_NAME_IS = {"failed": 2, "unread": 1, "unopened": 1}
 

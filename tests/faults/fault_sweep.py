@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -32,8 +31,6 @@ AT_ONCE = 2
 SAID_EVERY = 250
 FAULTS_SHOWN = 20
 ERRORS = (errno.EIO, errno.ENOSPC)
-LATE = ("onrecord.transcript.aio", "onrecord.transcript.storage.sqlite")
-"""What a log imports when it is opened or used: imported here once, and not in each child."""
 Reach = Literal["alone", "with its kind", "with all"]
 REACHES: tuple[Reach, ...] = ("alone", "with its kind", "with all")
 
@@ -163,8 +160,6 @@ def main() -> int:
     if why is not None:
         print(f"make faults: {why}", file=sys.stderr)
         return 1
-    for name in LATE:
-        import_module(name)
     gc.collect()
     gc.freeze()
     return sweep(given.points)

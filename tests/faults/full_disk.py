@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fault_run import run
 
-STEP_BYTES, MOST_BYTES = 24 << 10, 720 << 10
+STEP_BYTES, MOST_BYTES = 36 << 10, 720 << 10
 
 
 def main() -> None:
