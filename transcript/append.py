@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -113,26 +113,19 @@ class Outcome:
 class Transaction:
     """The appends of one transaction: planned one by one, so that a bad one has written nothing."""
 
-    def __init__(self, connection: Any, states: States, sessions: Iterable[str]) -> None:
+    def __init__(
+        self, connection: Any, states: States, given: Sequence[tuple[str, Iterable[Draft]]]
+    ) -> None:
+        """Begin with what is `given` to be appended, by session: it is looked up at once."""
         self._connection = connection
         self._states = states
-        self._heads = journal.heads(connection, set(sessions))
+        sessions = {session for session, _ in given}
+        ids = [id for session, drafts in given for id in _identify(session, drafts)]
+        self._heads, self._absent = journal.look_up(connection, sessions, ids)
         self._rows: list[journal.Row] = []
         self._planned: dict[UUID, Recorded] = {}
-        self._absent: frozenset[UUID] = frozenset()
         self._held: set[Lease] = set()
         self.wrote = False
-
-    def expect(self, given: Iterable[tuple[str, list[Draft]]]) -> None:
-        """Look up at once which ids aren't there, of the events whose id follows from themselves."""
-        ids = []
-        for session, drafts in given:
-            for n, draft in enumerate(drafts):
-                if not _follows_from_state(draft.event):
-                    drafts[n] = own = _identified(session, draft, None)
-                    assert own.event.id is not None
-                    ids.append(own.event.id)
-        self._absent = frozenset(ids) - journal.existing(self._connection, ids)
 
     def append(
         self, session: str, drafts: Iterable[Draft], expected_version: int, lease: Lease | None
@@ -182,7 +175,7 @@ class Transaction:
             self.wrote = True
             self._rows = []
             self._planned = {}
-            self._absent = frozenset()
+            self._absent = set()
 
     def _take_back(self, planned: int) -> None:
         """Drop what the failed append planned, and write the rest: its session is read anew."""
@@ -278,6 +271,17 @@ def _follows_from_state(event: Event) -> bool:
     if isinstance(event, StreamChunkDelivered):
         return event.attempt is None
     return event.type in _KEYED_BY_TURN
+
+
+def _identify(session: str, drafts: Iterable[Draft]) -> Iterator[UUID]:
+    """Give the events of a list their ids where these follow from themselves; give the ids."""
+    if not isinstance(drafts, list):
+        return  # a stream: each of it is looked up in its turn
+    for n, draft in enumerate(drafts):
+        if not _follows_from_state(draft.event):
+            drafts[n] = own = _identified(session, draft, None)
+            assert own.event.id is not None
+            yield own.event.id
 
 
 def _identified(session: str, draft: Draft, state: State | None) -> Draft:

@@ -87,7 +87,7 @@ class Batches:
                 with self._database.write(
                     durable=durable, doing=doing, sessions=sessions, events=_count(groups)
                 ) as connection:
-                    self._write(connection, sessions, groups, durable=durable)
+                    self._write(connection, groups, durable=durable)
                 return
             except WriteAgain as again:
                 streams = any(not isinstance(group.drafts, list) for group in groups)
@@ -98,14 +98,9 @@ class Batches:
                     append.outcome = append.error = None
                 time.sleep(random.uniform(0.0, LONGEST_PAUSE))  # noqa: S311 - parts those who met
 
-    def _write(
-        self, connection: Any, sessions: Sequence[str], groups: list[Group], *, durable: bool
-    ) -> None:
-        transaction = Transaction(connection, self._states, sessions)
-        if len(groups) > 1:
-            transaction.expect(
-                [(group.first.session, group.drafts) for group in groups if group.drafts]
-            )
+    def _write(self, connection: Any, groups: list[Group], *, durable: bool) -> None:
+        given = [(group.first.session, group.drafts or ()) for group in groups]
+        transaction = Transaction(connection, self._states, given)
         for group in groups:
             self._append(transaction, group)
         transaction.write()

@@ -52,6 +52,10 @@ _STEPS = (
 )
 _BY_ID = f"{_FROM}WHERE r.id = ?"
 _HEAD = "SELECT session_key, version, chain FROM sessions WHERE name = ?"
+_HEAD_AND_ID = (
+    "SELECT session_key, version, chain, EXISTS (SELECT 1 FROM records WHERE id = ?) FROM sessions "
+    "WHERE name = ?"
+)
 _HEADS = "SELECT name, session_key, version, chain FROM sessions WHERE name IN "
 _IDS = "SELECT id FROM records WHERE id IN "
 _IS_THERE = "SELECT 1 FROM records WHERE id = ?"
@@ -163,8 +167,23 @@ def head(connection: Any, session: str, *, create: bool) -> Head | None:
     return made
 
 
-def heads(connection: Any, sessions: Collection[str]) -> dict[str, Head]:
-    """Return where sessions stand; one that isn't there is `fresh`, at version 0."""
+def look_up(
+    connection: Any, sessions: Collection[str], ids: Sequence[UUID]
+) -> tuple[dict[str, Head], set[UUID]]:
+    """Return where sessions stand, and which of the ids aren't there.
+
+    A session that isn't there is `fresh`, at version 0.
+    """
+    if len(sessions) == len(ids) == 1:
+        (session,), (id,) = sessions, ids
+        row = connection.execute(_HEAD_AND_ID, (id.bytes, session.encode())).fetchone()
+        if row is not None:
+            key, version, chain, is_there = row
+            return {session: Head(session, key, version, chain)}, set() if is_there else {id}
+    return _heads(connection, sessions), set(ids) - existing(connection, ids)
+
+
+def _heads(connection: Any, sessions: Collection[str]) -> dict[str, Head]:
     if len(sessions) == 1:
         (session,) = sessions
         return {session: head(connection, session, create=False) or _fresh(session)}
