@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from pathlib import Path
+from contextlib import ExitStack
+from typing import ClassVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from postgres_server import Server
 
 from histories import EVENTS
 from onrecord.projections.conversation import Conversation, project
@@ -24,13 +26,17 @@ WRITERS = 3
 
 
 class Writers(RuleBasedStateMachine):
-    """Three logs on one file, as three processes have them, and what each was told."""
+    """Three logs on one database, as three processes have them, and what each was told."""
+
+    def place(self) -> str:
+        """Return the URL of a new log."""
+        return f"sqlite:///{self.made.enter_context(tempfile.TemporaryDirectory())}/log.db"
 
     @initialize()
     def open(self) -> None:
-        self.folder = Path(tempfile.mkdtemp())
-        url = f"sqlite:///{self.folder}/log.db"
-        self.logs = [TranscriptLog.open(url) for _ in range(WRITERS)]
+        self.made = ExitStack()
+        url = self.place()
+        self.logs = [self.made.enter_context(TranscriptLog.open(url)) for _ in range(WRITERS)]
         self.told: list[Recorded] = []
         self.said: list[Event] = []
         self.followed = Conversation()
@@ -88,13 +94,31 @@ class Writers(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "logs"):
-            assert verify(self.logs[0]).faults == []
-            for log in self.logs:
-                log.close()
-            shutil.rmtree(self.folder)
+            with self.made:
+                assert verify(self.logs[0]).faults == []
+
+
+class PostgresWriters(Writers):
+    """The same on a server."""
+
+    server: ClassVar[Server]
+
+    def place(self) -> str:
+        return self.made.enter_context(self.server.database())
 
 
 TestWriters = Writers.TestCase
 TestWriters.settings = settings(
     max_examples=settings().max_examples // 4, deadline=None, stateful_step_count=25
+)
+
+
+@pytest.fixture
+def on_a_server(postgres_server: Server) -> None:
+    PostgresWriters.server = postgres_server
+
+
+TestPostgresWriters = pytest.mark.usefixtures("on_a_server")(PostgresWriters.TestCase)
+TestPostgresWriters.settings = settings(
+    max_examples=settings().max_examples // 10, deadline=None, stateful_step_count=25
 )
