@@ -27,10 +27,10 @@ logger = logging.getLogger("onrecord.projections")
 
 BATCH = 2_000
 """Records that are folded in before they are stored."""
-TAIL_TURNS = 64
-"""Turns that a fold holds on to once they are stored; then it begins anew at the latest cut."""
-TAILS = 128
-"""Sessions whose folds are kept in memory."""
+TAIL_TURNS = 16
+"""Turns that a fold lets go of once they are stored: then it begins anew at the latest cut."""
+TAILS = 512
+"""Sessions whose folds are kept in memory, each with its last turns."""
 ATTEMPTS = 100
 """How often a session is tried again while other processes move it on at the same time."""
 
@@ -141,7 +141,7 @@ class Projector:
             tail.check()
             self._store(tail, there)
             news = None
-            if len(tail.conversation.turns) > TAIL_TURNS:
+            if tail.next_cut - tail.cut.place > TAIL_TURNS:
                 tail = self._resume(session, there)
         self._tails[session] = tail
         while len(self._tails) > TAILS:

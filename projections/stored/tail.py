@@ -271,6 +271,14 @@ class Tail:
         return next((facts.order for facts in reversed(turns) if facts.counts), -1)
 
     @property
+    def next_cut(self) -> int:
+        """The place of the latest turn at which a fold may begin: one that nothing reaches behind,
+        and not after the last one that counts, whose rows change when the next begins.
+        """
+        last = self.last_counted
+        return next((place for place in reversed(self._clean) if place <= last), self.cut.place)
+
+    @property
     def compaction(self) -> Compaction | None:
         """The newest compaction of the tail that holds; raise Touched if one was undone.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from onrecord.transcript.events import ContentErased, Event
 from onrecord.transcript.log import TranscriptLog
 
 EXAMPLES = 3 * settings().max_examples
+ON_POSTGRES = settings().max_examples // 10
 NOTHING, CATCH_UP, COLD = range(3)
 SECTION = 4
 """Events that mostly speak of names of their own, so that there are places to begin a fold at."""
@@ -47,31 +49,50 @@ def long_histories(draw: st.DrawFn) -> list[Event]:
     ]
 
 
-def holds(log: TranscriptLog, stored: StoredProjections) -> None:
+def holds(log: TranscriptLog, stored: StoredProjections, session: str) -> None:
     """Hold all that is stored of the session against a fold of its records."""
-    records = list(log.read("s"))
-    assert stored.transcript("s").rows == project(records)
-    assert stored.transcript("s", full=True).rows == project(records, full=True)
-    assert stored.findings("s") == findings("s", records)
-    assert stored.deliveries("s") == sorted(deliveries(records), key=lambda told: told.versions[0])
+    records = list(log.read(session))
+    assert stored.transcript(session).rows == project(records)
+    assert stored.transcript(session, full=True).rows == project(records, full=True)
+    assert stored.findings(session) == findings(session, records)
+    told = sorted(deliveries(records), key=lambda told: told.versions[0])
+    assert stored.deliveries(session) == told
 
 
-@given(
-    HISTORIES | long_histories(), st.lists(st.sampled_from([NOTHING, CATCH_UP, COLD]), min_size=1)
-)
+def follow(log: TranscriptLog, session: str, events: list[Event], steps: list[int]) -> None:
+    """Record the events, project at some of them, and hold what is stored against the log."""
+    stored = StoredProjections(log)
+    for n, event in enumerate(events):
+        try:
+            log.append(session, event)
+        except OnRecordError:
+            continue
+        step = steps[n % len(steps)]
+        if step == COLD:
+            stored = StoredProjections(log)
+        if step != NOTHING:
+            holds(log, stored, session)
+    holds(log, stored, session)
+    holds(log, StoredProjections(log), session)
+
+
+STEPS = st.lists(st.sampled_from([NOTHING, CATCH_UP, COLD]), min_size=1)
+
+
+@given(HISTORIES | long_histories(), STEPS)
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_stored_is_folded(events: list[Event], steps: list[int]) -> None:
     with TranscriptLog.open("sqlite://") as log:
-        stored = StoredProjections(log)
-        for n, event in enumerate(events):
-            try:
-                log.append("s", event)
-            except OnRecordError:
-                continue
-            step = steps[n % len(steps)]
-            if step == COLD:
-                stored = StoredProjections(log)
-            if step != NOTHING:
-                holds(log, stored)
-        holds(log, stored)
-        holds(log, StoredProjections(log))
+        follow(log, "s", events, steps)
+
+
+def test_stored_is_folded_on_postgres(postgres_url: str) -> None:
+    numbers = itertools.count()
+
+    @given(long_histories(), STEPS)
+    @settings(max_examples=ON_POSTGRES, deadline=None)
+    def followed(events: list[Event], steps: list[int]) -> None:
+        follow(log, f"s{next(numbers)}", events, steps)
+
+    with TranscriptLog.open(postgres_url) as log:
+        followed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -13,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from onrecord.projections.stored import Runner, StoredProjections
+from onrecord.projections.stored import AsyncStoredProjections, Runner, StoredProjections
 from onrecord.projections.transcript import build
-from onrecord.transcript.events import UserMessageReceived
+from onrecord.transcript.events import TurnFinalized, UserMessageEdited, UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
 
 LIMIT = 30.0
@@ -142,6 +143,53 @@ def test_a_rebuild_tells_its_progress_and_leaves_one_build(tmp_path: Path) -> No
         assert _count(log, "projection_builds") == 1
         assert _count(log, "projected_sessions") == 40
         assert stored.transcript("s7") == build(log, "s7")
+
+
+def test_an_event_loop_asks_too(tmp_path: Path) -> None:
+    async def ask(log: TranscriptLog) -> None:
+        stored = AsyncStoredProjections(log)
+        await log.aio.append("s", UserMessageReceived(message="m1", text="hi"))
+
+        assert (await stored.transcript("s", last=5)).rows == build(log, "s").rows
+        assert await stored.deliveries("s") == []
+        assert await stored.findings("s") == []
+
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        asyncio.run(ask(log))
+
+
+@pytest.mark.parametrize("last", [1, 2, 7, 40])
+def test_the_last_rows_are_the_last_whole_turns(tmp_path: Path, last: int) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        for n in range(20):
+            say(log, "s", n)
+            log.append("s", TurnFinalized(turn=f"m{n}"))
+        stored = StoredProjections(log)
+
+        rows = stored.transcript("s", last=last).rows
+
+        whole = build(log, "s").rows
+        assert rows == whole[-len(rows) :]
+        assert last <= len(rows) <= last + 1
+        assert rows[0].role == "user"
+
+
+def test_a_session_without_a_cut_is_folded_once(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        say(log, "s", 0)
+        for n in range(1, 60):
+            say(log, "s", n)
+            log.append("s", UserMessageEdited(message="m0", text=f"{n}"))
+        stored = StoredProjections(log)
+
+        assert stored.transcript("s") == build(log, "s")
+        places = log.database.read(
+            "asking",
+            lambda c: c.execute("SELECT place FROM projected_turns WHERE clean = 1").fetchall(),
+        )
+        assert [tuple(row) for row in places] == [(0,)]
+        log.append("s", UserMessageEdited(message="m0", text="again"))
+        assert stored.transcript("s") == build(log, "s")
 
 
 def test_others_go_on_in_the_new_build(tmp_path: Path) -> None:
