@@ -74,9 +74,14 @@ class AsyncDelivery:
         return await self._run(self._course.replace(text))
 
     async def _run(self, flow: Flow[T]) -> T:
-        return await run_async(
-            flow, lambda effect: self._outbox.perform(effect, self._course.session, self._lease)
-        )
+        try:
+            return await run_async(flow, self._perform)
+        except BaseException as error:
+            await run_async(self._course.leave(error), self._perform)
+            raise
+
+    async def _perform(self, effect: Effect) -> object:
+        return await self._outbox.perform(effect, self._course.session, self._lease)
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,7 +92,9 @@ class AsyncDelivery:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None and self._course.state == "open":
+        if error is not None:
+            await run_async(self._course.leave(error), self._perform)
+        elif self._course.state == "open":
             await self.finish()
 
 

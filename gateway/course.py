@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid5
 
 from onrecord.gateway.outcomes import Outcome, State
@@ -16,11 +16,15 @@ from onrecord.transcript.events import (
     DeliveryConfirmed,
     DeliveryFailed,
     DeliveryRevised,
+    Event,
+    StreamChunkDelivered,
     Target,
 )
 
 TRIES = 4
 """Times that one part is tried at most."""
+HELD = timedelta(seconds=1)
+"""How long the outcome of an edit may wait, to be said with that of the edits that follow it."""
 LONGEST_WAIT = 60.0
 """Seconds that a sender sleeps for a rate limit; a later time is handed to the caller."""
 
@@ -63,6 +67,8 @@ class Standpoint:
     finishing: bool = False
     resumed: bool = False
     revises: bool = False
+    held: StreamChunkDelivered | None = None
+    held_from: datetime | None = None
 
     def outcome(self) -> Outcome:
         """Return how the delivery stands now."""
@@ -96,6 +102,24 @@ class Standpoint:
         )  # fmt: skip
         message = shown.platform_message if shown else None
         return event, Request(op, self.target, content, wire, key, form, message)
+
+    def _hold(self, outcome: StreamChunkDelivered, now: datetime) -> None:
+        """Keep the outcome of an edit back: the next one says more, a confirmation all."""
+        self.held = outcome
+        self.held_from = self.held_from or now
+
+    def _let_go(self, going_on: DeliveryAttempted | None = None) -> tuple[Event, ...]:
+        """Return the outcome that is kept back, to be said before what comes now.
+
+        Before a part that is `going_on` where it ended, only once it waited long enough.
+        """
+        held, since = self.held, self.held_from
+        if held is None or since is None:
+            return ()
+        if going_on and going_on.attempt == held.attempt and self._now() - since < HELD:
+            return ()
+        self.held = self.held_from = None
+        return (held,)
 
     def _confirmation(self, now: datetime) -> DeliveryConfirmed:
         return DeliveryConfirmed(

@@ -71,9 +71,14 @@ class Delivery:
         return self._run(self._course.replace(text))
 
     def _run(self, flow: Flow[T]) -> T:
-        return run(
-            flow, lambda effect: self._outbox.perform(effect, self._course.session, self._lease)
-        )
+        try:
+            return run(flow, self._perform)
+        except BaseException as error:
+            run(self._course.leave(error), self._perform)
+            raise
+
+    def _perform(self, effect: Effect) -> object:
+        return self._outbox.perform(effect, self._course.session, self._lease)
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +90,9 @@ class Delivery:
         trace: TracebackType | None,
     ) -> None:
         # A stream that broke isn't confirmed: what was shown of it is on record as it is.
-        if error is None and self._course.state == "open":
+        if error is not None:
+            run(self._course.leave(error), self._perform)
+        elif self._course.state == "open":
             self.finish()
 
 

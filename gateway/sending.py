@@ -57,10 +57,20 @@ class Course(Standpoint):
             yield from self._place(len(self.waiting_text))
         elif self.state == "open" and self.text:
             self.waiting_text, self.state = "", "delivered"
+            self._let_go()
             yield Append((self._confirmation(self._now()),), durable=False)
         elif self.state == "open":
             self.state = "empty"
         return self.outcome()
+
+    def leave(self, original: BaseException) -> Flow[None]:
+        """Say what was taken and isn't said yet, as `original` passes by."""
+        held = self._let_go()
+        if held:
+            try:
+                yield Append(held, durable=False)
+            except OnRecordError as error:
+                original.add_note(f"the outcome could not be recorded: {error}")
 
     def replace(self, text: str) -> Flow[Outcome]:
         """Make the platform's messages read `text`: a longer text goes on, another starts over.
@@ -176,14 +186,15 @@ class Course(Standpoint):
     def _record(self, event: DeliveryAttempted) -> Flow[str]:
         """Make the attempt durable; return the stored text. Any error means: nothing is sent."""
         try:
-            records: tuple[Recorded, ...] = yield Append((event,))
+            earlier = self._let_go(event)
+            records: tuple[Recorded, ...] = yield Append((*earlier, event))
         except (OnRecordError, NotBegun):
             raise
         except BaseException as stop:
             # Once begun the append completes, so the attempt may be there: nothing of it was sent.
             yield from self._note(stop, self._failure(event, "stopped before it was sent"))
             raise
-        stored = cast("DeliveryAttempted", records[0].event)
+        stored = cast("DeliveryAttempted", records[-1].event)
         if stored.at != event.at:
             raise AlreadyAttempted(
                 f"delivery {event.delivery!r}, attempt {event.attempt}, offset {event.offset} was "
@@ -221,6 +232,7 @@ class Course(Standpoint):
     def _taken(
         self, stored: str, platform_message: str, shown: Shown | None, *, last: bool
     ) -> Flow[None]:
+        edits = shown is not None
         if shown is None:
             shown = Shown(len(self.text), None)
             self.shown.append(shown)
@@ -230,6 +242,7 @@ class Course(Standpoint):
         if last:
             self.state = "delivered"
             outcomes: tuple[Event, ...] = (self._confirmation(now),)
+            self._let_go()
             if self.revises:
                 outcomes = (self._revised(now), *outcomes)
         else:
@@ -237,7 +250,10 @@ class Course(Standpoint):
                 delivery=self.delivery, through=len(self.text), attempt=self.attempt,
                 platform_message=shown.platform_message, at=now, writer=self.writer,
             )  # fmt: skip
-            outcomes = (chunk,)
+            if edits and not self.revises:
+                self._hold(chunk, now)
+                return
+            outcomes = (*self._let_go(), chunk)
         yield Append(outcomes, durable=False)
         if last:
             failpoints.hit("confirmed")
@@ -251,7 +267,7 @@ class Course(Standpoint):
             until = self._now() + timedelta(seconds=error.retry_after)
             # The time is durable before the sleep, so that it survives a crash.
             late = self._failure(event, str(error), not_before=until, evidence=ANSWERED)
-            yield Append((late,))
+            yield Append((*self._let_go(), late))
             if last or error.retry_after > self.longest_wait:
                 self.state, self.not_before = "waiting", until
                 return False
@@ -260,7 +276,8 @@ class Course(Standpoint):
             return True
         if isinstance(error, SendRefused):
             return (yield from self._refused(event, error, last=last))
-        yield Append((self._failure(event, str(error), definite=error.definite),), durable=False)
+        failure = self._failure(event, str(error), definite=error.definite)
+        yield Append((*self._let_go(), failure), durable=False)
         repeatable, found = True, None
         if isinstance(error, SendInDoubt):
             found = yield from self._look(event, request)
@@ -280,7 +297,8 @@ class Course(Standpoint):
         self.plain += 1
         over = last or not error.markup or self.plain >= len(self.abilities.formats)
         evidence = REFUSED if over else ANSWERED
-        yield Append((self._failure(event, str(error), evidence=evidence),), durable=False)
+        failure = self._failure(event, str(error), evidence=evidence)
+        yield Append((*self._let_go(), failure), durable=False)
         failpoints.hit("markup-refused")
         self.state = "refused" if over else self.state
         return not over
@@ -295,14 +313,15 @@ class Course(Standpoint):
                 raise
             return None
         if found is not None and not found.taken:
-            yield Append((self._failure(event, "the platform doesn't have it", evidence="lookup"),))
+            failure = self._failure(event, "the platform doesn't have it", evidence="lookup")
+            yield Append((*self._let_go(), failure))
         return found
 
     def _note(self, original: BaseException, event: Event) -> Flow[None]:
         """Record what is known as `original` passes by; it is never masked by a failing append."""
         self.state = "stopped"
         try:
-            yield Append((event,))
+            yield Append((*self._let_go(), event))
         except OnRecordError as error:
             original.add_note(f"the outcome could not be recorded: {error}")
 
