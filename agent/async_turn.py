@@ -58,13 +58,17 @@ class AsyncAgent:
         """Open a turn. `name`: as the inbox's receipt, or `receive`, says."""
         return AsyncTurn(self, name)
 
-    async def append(self, *events: Event) -> tuple[Recorded, ...]:
-        """Write events to the session, durable when it returns."""
-        return await self.log.aio.append(self.session, *events, lease=self.lease)
+    async def append(self, *events: Event, durable: bool = True) -> tuple[Recorded, ...]:
+        """Write events to the session; `durable`: on the disk when it returns."""
+        return await self.log.aio.append(self.session, *events, durable=durable, lease=self.lease)
 
 
 class AsyncTurn:
-    """One turn. A context manager; each method returns when its record is durable."""
+    """One turn. A context manager; each method returns when its record is durable.
+
+    But for an answer without tool calls: the next record carries it to the disk, which is there before
+    anything of the answer is sent.
+    """
 
     def __init__(self, agent: AsyncAgent, name: str) -> None:
         self.name = name
@@ -104,7 +108,8 @@ class AsyncTurn:
         message = message or self.next_message()
         calls = list(tool_calls)
         await self._agent.append(
-            self._events.produced(text, calls, message, finish_reason, reasoning, usage)
+            self._events.produced(text, calls, message, finish_reason, reasoning, usage),
+            durable=bool(calls),
         )
         if not calls:
             failpoints.hit("answer-durable")

@@ -60,13 +60,17 @@ class Agent:
         """Open a turn. `name`: as the inbox's receipt, or `receive`, says."""
         return Turn(self, name)
 
-    def append(self, *events: Event) -> tuple[Recorded, ...]:
-        """Write events to the session, durable when it returns."""
-        return self.log.append(self.session, *events, lease=self.lease)
+    def append(self, *events: Event, durable: bool = True) -> tuple[Recorded, ...]:
+        """Write events to the session; `durable`: on the disk when it returns."""
+        return self.log.append(self.session, *events, durable=durable, lease=self.lease)
 
 
 class Turn:
-    """One turn. A context manager; each method returns when its record is durable."""
+    """One turn. A context manager; each method returns when its record is durable.
+
+    But for an answer without tool calls: the next record carries it to the disk, which is there before
+    anything of the answer is sent.
+    """
 
     def __init__(self, agent: Agent, name: str) -> None:
         self.name = name
@@ -106,7 +110,8 @@ class Turn:
         message = message or self.next_message()
         calls = list(tool_calls)
         self._agent.append(
-            self._events.produced(text, calls, message, finish_reason, reasoning, usage)
+            self._events.produced(text, calls, message, finish_reason, reasoning, usage),
+            durable=bool(calls),
         )
         if not calls:
             failpoints.hit("answer-durable")
