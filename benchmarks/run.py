@@ -126,7 +126,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", type=_names, default=frozenset(), help=f"some of {names}")
     parser.add_argument("--rounds", type=int, default=3, help="rounds at most (default 3)")
     parser.add_argument("--quick", action="store_true", help="small amounts, one round")
-    parser.add_argument("--cap", type=float, default=6.0, help="seconds for a peer's loop")
+    parser.add_argument("--cap", type=float, default=5.0, help="seconds for a peer's loop")
     parser.add_argument(
         "--peers", type=_names, default=frozenset(), help="stores to compare with, or none"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from pathlib import Path
 
 from files import size
@@ -17,14 +18,13 @@ def run(task: Task) -> Figures:
     before_mb = peak_memory()
     took: list[float] = []
     began = time.perf_counter()
-    for number in range(task.options["turns"]):
-        for session in range(task.options["sessions"]):
-            name = f"s{session}"
-            (turn,) = turns(1, name, first=number)
-            start = time.perf_counter()
-            store.append(name, turn)
-            store.release(name)
-            took.append(time.perf_counter() - start)
+    for number, session in product(range(task.options["turns"]), range(task.options["sessions"])):
+        name = f"s{session}"
+        (turn,) = turns(1, name, first=number)
+        start = time.perf_counter()
+        store.append(name, turn)
+        store.release(name)
+        took.append(time.perf_counter() - start)
         if task.is_over(began):
             break
     # The texts are made between the turns, so the rate is that of the turns alone.
