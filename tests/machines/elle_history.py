@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.verify import verify
 
 WORKERS, FOLLOWERS = 3, 2
+DURABLE = 0.8
+"""How likely it is that an append asks for durability."""
 BETWEEN_HARMS = (0.2, 0.6)
 STOPPED_FOR = (0.3, 0.8)
 """Seconds."""
@@ -34,6 +37,7 @@ class Process:
     url: str
     name: str
     folder: Path
+    durable: float
     started: int = 0
     running: subprocess.Popen[bytes] = field(init=False)
     _size: int = field(init=False)
@@ -53,7 +57,7 @@ class Process:
         worker = Path(__file__).with_name("elle_worker.py")
         self.running = subprocess.Popen(
             [sys.executable, str(worker), self.what, self.url, f"{self.name}g{self.started}",
-             str(self.diary)],
+             str(self.diary), str(self.durable)],
             stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
 
@@ -92,23 +96,35 @@ class Made:
     verified: bool
 
 
-def make(url: str, folder: Path, harms: int, seed: int) -> Made:
-    """Let processes work on the log at `url`, and kill or stop one of them, so many times."""
+def make(
+    url: str, folder: Path, harms: int, seed: int, crash: Callable[[], None] | None = None
+) -> Made:
+    """Let processes work on the log at `url`, and kill or stop one of them, so many times.
+
+    `crash`: ends the database and begins it again, in between; then all appends are durable.
+    """
     source, done = random.Random(seed), Counter[str]()
+    durable = 1.0 if crash else DURABLE
     TranscriptLog.open(url).close()
-    workers = [Process("work", url, f"w{number}", folder) for number in range(WORKERS)]
-    followers = [Process("follow", url, f"f{number}", folder) for number in range(FOLLOWERS)]
+    workers = [Process("work", url, f"w{n}", folder, durable) for n in range(WORKERS)]
+    followers = [Process("follow", url, f"f{n}", folder, durable) for n in range(FOLLOWERS)]
     deadline = time.monotonic() + BEGIN_SECONDS
     try:
         while done.total() < harms:
             time.sleep(source.uniform(*BETWEEN_HARMS))
+            crashes = crash is not None and done.total() % 3 == 2
             harmed = source.choice([*workers, *workers, *followers])
-            if not harmed.has_begun():
+            if not all(
+                one.has_begun() for one in ([*workers, *followers] if crashes else [harmed])
+            ):
                 if time.monotonic() > deadline:
-                    raise TimeoutError(f"{harmed.name} doesn't begin")
+                    raise TimeoutError("a process doesn't begin")
                 continue  # it would never begin if it were always hit
             deadline = time.monotonic() + BEGIN_SECONDS
-            if done.total() % 5 in (0, 3):
+            if crash is not None and crashes:
+                crash()
+                done["crashed"] += 1
+            elif done.total() % 5 in (0, 3):
                 harmed.kill()
                 done["killed"] += 1
             else:

@@ -26,8 +26,8 @@ from onrecord.transcript.recorded import Recorded
 
 SESSIONS = ("red", "green", "blue")
 THREADS, TASKS = 2, 3
-READS, RETRIES, DURABLE = 0.04, 0.7, 0.8
-"""How likely it is that a client reads, tries again what failed, and asks for durability."""
+READS, RETRIES = 0.04, 0.7
+"""How likely it is that a client reads, and tries again what failed."""
 LONGEST_PAUSE = 0.004
 BUSY_SECONDS = 0.2
 """Less than a process is stopped for: some appends fail."""
@@ -70,8 +70,8 @@ def lines(path: Path) -> Iterator[list[Any]]:
 class Client:
     """Appends and reads, one operation after another, until it is told to stop."""
 
-    def __init__(self, name: str, diary: Diary, append: Append, read: Read) -> None:
-        self._name, self._diary = name, diary
+    def __init__(self, name: str, diary: Diary, append: Append, read: Read, durable: float) -> None:
+        self._name, self._diary, self._durable = name, diary, durable
         self._append, self._read = append, read
         self._source = random.Random(name)
         self._said = itertools.count(1)
@@ -97,7 +97,7 @@ class Client:
             number = self._diary.begin(self._name, "append", session, ids)
             said = [UserMessageReceived(message=id, text=f"This is {id}.") for id in ids]
             try:
-                await self._append(session, said, self._source.random() < DURABLE)
+                await self._append(session, said, self._source.random() < self._durable)
             except OnRecordError as error:
                 outcome = {"no": "fail", "unknown": "unclear"}[error.stored]
                 self._diary.end(number, outcome)
@@ -116,8 +116,8 @@ class Client:
             self._diary.end(number, "ok", [_said(record) for record in records])
 
 
-def work(url: str, name: str, diary: Path, stopped: threading.Event) -> None:
-    """Let threads and tasks of a loop share one log."""
+def work(url: str, name: str, diary: Path, stopped: threading.Event, durable: float) -> None:
+    """Let threads and tasks of a loop share one log. `durable`: how likely an append asks for it."""
     with TranscriptLog.open(url, busy_timeout=BUSY_SECONDS) as log:
         left = unfinished(diary)
         book = Diary(diary, name)
@@ -138,12 +138,13 @@ def work(url: str, name: str, diary: Path, stopped: threading.Event) -> None:
 
         async def tasks() -> None:
             clients = [
-                Client(f"{name}.l{n}", book, append_in_a_loop, read_in_a_loop) for n in range(TASKS)
+                Client(f"{name}.l{n}", book, append_in_a_loop, read_in_a_loop, durable)
+                for n in range(TASKS)
             ]
             await asyncio.gather(*(client.run(stopped, []) for client in clients))
 
         def thread(number: int) -> None:
-            client = Client(f"{name}.t{number}", book, append, read)
+            client = Client(f"{name}.t{number}", book, append, read, durable)
             asyncio.run(client.run(stopped, left[number::THREADS]))
 
         with ThreadPoolExecutor(THREADS) as pool:
@@ -164,7 +165,7 @@ def unfinished(diary: Path) -> list[tuple[str, list[str]]]:
     return list(begun.values())[::2]
 
 
-def follow(url: str, name: str, diary: Path, stopped: threading.Event) -> None:
+def follow(url: str, name: str, diary: Path, stopped: threading.Event, _: float) -> None:
     """Follow the log from where the predecessor was, to the end."""
     after = max((position for _, position, *_ in lines(diary)), default=0)
     book = Diary(diary, name)
@@ -189,11 +190,11 @@ def _said(record: Recorded) -> str:
 
 def main() -> None:
     """Work or follow until standard input is closed."""
-    what, url, name, diary = sys.argv[1:]
+    what, url, name, diary, durable = sys.argv[1:]
     stopped = threading.Event()
     run = {"work": work, "follow": follow}[what]
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run, url, name, Path(diary), stopped)
+        running = pool.submit(run, url, name, Path(diary), stopped, float(durable))
         sys.stdin.read()
         stopped.set()
         running.result()
