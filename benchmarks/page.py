@@ -37,12 +37,13 @@ def show(results: Results) -> None:
     console.print(line(results.about["machine"]), style="dim", highlight=False)
 
 
-def write(results: Results, path: Path) -> None:
-    """Replace what stands between the markers of a page."""
+def write(results: Results, path: Path, picture: Path) -> None:
+    """Replace what stands between the markers of a page; the picture is shown if it is there."""
     text = path.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    made = "\n".join([BEGIN, *_lines(results), END])
+    shown = [f"\n![W5: cost against a session's length, log-log]({picture.name})"]
+    made = "\n".join([BEGIN, *_lines(results), *(shown if picture.exists() else []), END])
     path.write_text(f"{before}{made}{after}", encoding="utf-8")
 
 

@@ -114,8 +114,9 @@ def main() -> None:
 
 def publish(results: Results) -> None:
     """Write the tables into the page, and the plot beside it."""
-    plot.draw(results, HERE / "w5.png")
-    page.write(results, HERE / "README.md")
+    picture = HERE / "w5.png"
+    plot.draw(results, picture)
+    page.write(results, HERE / "README.md", picture)
 
 
 def _options() -> argparse.Namespace:
