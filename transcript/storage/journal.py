@@ -187,11 +187,12 @@ def _heads(connection: Any, sessions: Collection[str]) -> dict[str, Head]:
     if len(sessions) == 1:
         (session,) = sessions
         return {session: head(connection, session, create=False) or _fresh(session)}
-    found = {session: _fresh(session) for session in sessions}
-    for name, *row in _among(connection, _HEADS, [session.encode() for session in sessions]):
-        session = name.decode()
-        found[session] = Head(session, *row)
-    return found
+    names = [session.encode() for session in sessions]
+    found = {name: row for name, *row in _among(connection, _HEADS, names)}
+    return {
+        session: Head(session, *found[name]) if name in found else _fresh(session)
+        for session, name in zip(sessions, names, strict=True)
+    }
 
 
 def _fresh(session: str) -> Head:

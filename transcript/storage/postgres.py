@@ -7,7 +7,6 @@ import random
 import threading
 import time
 import weakref
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -157,12 +156,10 @@ class PostgresDatabase(Database):
     def _begin(
         self, durable: bool, doing: str, sessions: Sequence[str], events: int, began: float
     ) -> driver.PostgresConnection:
-        locks = sorted({zlib.crc32(name.encode()) - (1 << 31) for name in sessions})
-
         def run() -> driver.PostgresConnection:
             connection = self._write_connection()
             try:
-                connection.begin(locks, events, durable=durable)
+                connection.begin(sessions, events, durable=durable)
             except BaseException:
                 self._rollback(connection)
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -69,6 +70,7 @@ class PostgresConnection:
         self.raw = raw
         self.backend = backend
         self._positions: Iterator[int] = iter(())
+        self._heads: dict[bytes, Any] = {}
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Any:
         """Execute a statement with `?` for parameters; return its cursor."""
@@ -92,20 +94,37 @@ class PostgresConnection:
         """Tell whether a transaction is open."""
         return self.raw.info.transaction_status != pq.TransactionStatus.IDLE
 
-    def begin(self, sessions: list[int], events: int, *, durable: bool) -> None:
-        """Begin a transaction, keep other writers from the sessions and reserve positions."""
+    def begin(self, sessions: Sequence[str], events: int, *, durable: bool) -> None:
+        """Begin a transaction; keep other writers from the sessions, reserve positions, read heads."""
         begin = "BEGIN" if durable else "BEGIN; SET LOCAL synchronous_commit = off"
         self._positions = iter(())
+        self._heads = {}
         if not sessions:
             self.several(begin)
             return
-        # Numbers alone, so they may stand in the statement: one round trip for both.
-        locks = ",".join(map(str, sessions))
-        cursor = self.several(f"{begin}; SELECT onrecord_begin('{{{locks}}}', {events})")
+        # In order, so that no two wait for each other. Digits alone, so all may be one round trip.
+        encoded = [name.encode() for name in sessions]
+        locks = ",".join(map(str, sorted({zlib.crc32(name) - (1 << 31) for name in encoded})))
+        names = ",".join(f"'\\x{name.hex()}'" for name in encoded)
+        cursor = self.several(
+            f"{begin}; SELECT * FROM onrecord_begin('{{{locks}}}', {events}, ARRAY[{names}]::bytea[])"
+        )
         while cursor.nextset():
             pass
-        first = cursor.fetchone()[0]
+        found = cursor.fetchall()
+        first = found[0][0]
         self._positions = iter(range(first, first + events))
+        self._heads = dict.fromkeys(encoded) | {row[1]: row[1:] for row in found if row[1]}
+
+    def heads(self, names: Sequence[bytes]) -> list[Any] | None:
+        """Return name, key, version and chain of those of the sessions that are there.
+
+        As they were when the transaction began for them; None if it didn't, or once they were told.
+        """
+        heads, self._heads = self._heads, {}
+        if not all(name in heads for name in names):
+            return None
+        return [heads[name] for name in names if heads[name]]
 
     def next_position(self) -> int:
         """Return the position that the next record gets."""
