@@ -120,7 +120,13 @@ class Transaction:
         self._connection = connection
         self._states = states
         sessions = {session for session, _ in given}
-        ids = [id for session, drafts in given for id in _identify(session, drafts)]
+        ids = [
+            draft.event.id
+            for _, drafts in given
+            if isinstance(drafts, list)  # of a stream each is looked up in its turn
+            for draft in drafts
+            if draft.event.id is not None
+        ]
         self._heads, self._absent = journal.look_up(connection, sessions, ids)
         self._rows: list[journal.Row] = []
         self._planned: dict[UUID, Recorded] = {}
@@ -273,15 +279,13 @@ def _follows_from_state(event: Event) -> bool:
     return event.type in _KEYED_BY_TURN
 
 
-def _identify(session: str, drafts: Iterable[Draft]) -> Iterator[UUID]:
-    """Give the events of a list their ids where these follow from themselves; give the ids."""
-    if not isinstance(drafts, list):
-        return  # a stream: each of it is looked up in its turn
-    for n, draft in enumerate(drafts):
-        if not _follows_from_state(draft.event):
-            drafts[n] = own = _identified(session, draft, None)
-            assert own.event.id is not None
-            yield own.event.id
+def prepared(session: str, event: Event, text_limit: int) -> Draft:
+    """Return an event made storable, with its id if that follows from the event alone.
+
+    Raise BadEvent, EventTooLarge.
+    """
+    draft = Draft(*codec.prepare(event, text_limit))
+    return draft if _follows_from_state(draft.event) else _identified(session, draft, None)
 
 
 def _identified(session: str, draft: Draft, state: State | None) -> Draft:

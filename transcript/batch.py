@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from onrecord.transcript import codec, failpoints
-from onrecord.transcript.append import DRAFTS_AT_ONCE, Draft, States, Transaction
+from onrecord.transcript import failpoints
+from onrecord.transcript.append import DRAFTS_AT_ONCE, States, Transaction, prepared
 from onrecord.transcript.errors import AppendInDoubt, OnRecordError, StorageError
 from onrecord.transcript.joining import Append, Group, join
 from onrecord.transcript.storage import journal
@@ -53,7 +53,8 @@ class Batches:
         if group.drafts is None:
             try:
                 group.drafts = [
-                    Draft(*codec.prepare(event, self._text_limit)) for event in group.events()
+                    prepared(group.first.session, event, self._text_limit)
+                    for event in group.events()
                 ]
             except OnRecordError as error:
                 if len(group.appends) == 1:
