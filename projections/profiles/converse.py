@@ -11,11 +11,17 @@ the two stay together here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from onrecord.projections.profiles.naming import Form
-from onrecord.projections.profiles.shaping import Call, Step, alternate, arguments_object, shape
+from onrecord.projections.profiles.shaping import (
+    Call,
+    alternate,
+    arguments_object,
+    steps_of,
+    summary_of,
+)
 from onrecord.projections.rows import Row
 
 # The model allows `.` and `:` too; endpoints that don't know of it yet are served as well.
@@ -24,29 +30,30 @@ IDS = Form(re.compile(r"[a-zA-Z0-9_-]{1,64}"), "tooluse_", 24)
 
 def render(rows: Sequence[Row], *, annotate: bool = False) -> dict[str, Any]:
     """Return `messages` and, for a summary, `system`."""
-    shaped = shape(rows, ids=IDS, annotate=annotate)
-    messages = [message for step in alternate(shaped.steps) for message in _messages(step)]
+    messages: list[dict[str, Any]] = []
+    for step in alternate(steps_of(rows, ids=IDS, annotate=annotate)):
+        blocks: list[dict[str, Any]] = [{"text": step.text}] if step.text else []
+        messages.append({"role": step.role, "content": blocks})
+        results: list[dict[str, Any]] = []
+        for call in step.calls:
+            blocks.append(_use(call))
+            results.append(_result(call))
+        if results:
+            messages.append({"role": "user", "content": results})
     request: dict[str, Any] = {"messages": messages}
-    if shaped.summary:
-        request["system"] = [{"text": shaped.summary}]
+    if summary := summary_of(rows):
+        request["system"] = [{"text": summary}]
     return request
 
 
-def _messages(step: Step) -> Iterator[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = [{"text": step.text}] if step.text else []
-    blocks += [
-        {
-            "toolUse": {
-                "toolUseId": call.id,
-                "name": call.name,
-                "input": arguments_object(call.arguments),
-            }
+def _use(call: Call) -> dict[str, Any]:
+    return {
+        "toolUse": {
+            "toolUseId": call.id,
+            "name": call.name,
+            "input": arguments_object(call.arguments),
         }
-        for call in step.calls
-    ]
-    yield {"role": step.role, "content": blocks}
-    if step.calls:
-        yield {"role": "user", "content": [_result(call) for call in step.calls]}
+    }
 
 
 def _result(call: Call) -> dict[str, Any]:

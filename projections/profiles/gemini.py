@@ -12,11 +12,17 @@ that another model or program may have written has none, and says so in the docu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from onrecord.projections.profiles.naming import Form
-from onrecord.projections.profiles.shaping import Call, Step, alternate, arguments_object, shape
+from onrecord.projections.profiles.shaping import (
+    Call,
+    alternate,
+    arguments_object,
+    steps_of,
+    summary_of,
+)
 from onrecord.projections.rows import Row
 
 IDS = Form(re.compile(r"[a-zA-Z0-9_-]{1,64}"), "call_", 24)
@@ -27,30 +33,28 @@ _ROLES = {"user": "user", "assistant": "model"}
 
 def render(rows: Sequence[Row], *, annotate: bool = False) -> dict[str, Any]:
     """Return `contents` and, for a summary, `system_instruction`."""
-    shaped = shape(rows, ids=IDS, names=NAMES, annotate=annotate)
-    contents = [content for step in alternate(shaped.steps) for content in _contents(step)]
+    contents: list[dict[str, Any]] = []
+    for step in alternate(steps_of(rows, ids=IDS, names=NAMES, annotate=annotate)):
+        parts: list[dict[str, Any]] = [{"text": step.text}] if step.text else []
+        contents.append({"role": _ROLES[step.role], "parts": parts})
+        responses: list[dict[str, Any]] = []
+        for place, call in enumerate(step.calls):
+            part = _call(call)
+            if place == 0:
+                part["thoughtSignature"] = NO_SIGNATURE
+            parts.append(part)
+            responses.append(_response(call))
+        if responses:
+            contents.append({"role": "user", "parts": responses})
     request: dict[str, Any] = {"contents": contents}
-    if shaped.summary:
-        request["system_instruction"] = {"parts": [{"text": shaped.summary}]}
+    if summary := summary_of(rows):
+        request["system_instruction"] = {"parts": [{"text": summary}]}
     return request
 
 
-def _contents(step: Step) -> Iterator[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [{"text": step.text}] if step.text else []
-    for place, call in enumerate(step.calls):
-        part: dict[str, Any] = {
-            "functionCall": {
-                "id": call.id,
-                "name": call.name,
-                "args": arguments_object(call.arguments),
-            }
-        }
-        if place == 0:
-            part["thoughtSignature"] = NO_SIGNATURE
-        parts.append(part)
-    yield {"role": _ROLES[step.role], "parts": parts}
-    if step.calls:
-        yield {"role": "user", "parts": [_response(call) for call in step.calls]}
+def _call(call: Call) -> dict[str, Any]:
+    args = arguments_object(call.arguments)
+    return {"functionCall": {"id": call.id, "name": call.name, "args": args}}
 
 
 def _response(call: Call) -> dict[str, Any]:

@@ -10,12 +10,12 @@ tokenizers take content and calls together and any id: what is strict passes the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from onrecord.projections.profiles.naming import Form
 from onrecord.projections.profiles.openai import chat_messages
-from onrecord.projections.profiles.shaping import CONTINUE, Shaped, Step, alternate, shape
+from onrecord.projections.profiles.shaping import CONTINUE, Step, alternate, steps_of, summary_of
 from onrecord.projections.rows import Row
 
 IDS = Form(re.compile(r"[a-zA-Z0-9]{9}"), "", 9)
@@ -23,16 +23,16 @@ IDS = Form(re.compile(r"[a-zA-Z0-9]{9}"), "", 9)
 
 def render(rows: Sequence[Row], *, annotate: bool = False) -> dict[str, Any]:
     """Return `messages`; a summary is the system message."""
-    shaped = shape(rows, ids=IDS, annotate=annotate)
-    steps = tuple(part for step in alternate(shaped.steps) for part in _split(step))
-    return {"messages": chat_messages(Shaped(summary=shaped.summary, steps=steps))}
+    steps = alternate(steps_of(rows, ids=IDS, annotate=annotate))
+    return {"messages": chat_messages(summary_of(rows), _split(steps))}
 
 
-def _split(step: Step) -> Iterator[Step]:
+def _split(steps: Iterable[Step]) -> Iterator[Step]:
     """Part text from calls: the templates that alternate drop the text beside calls, unread."""
-    if step.text and step.calls:
-        yield Step(role="assistant", text=step.text)
-        yield Step(role="user", text=CONTINUE)
-        yield Step(role="assistant", text="", calls=step.calls)
-    else:
-        yield step
+    for step in steps:
+        if step.text and step.calls:
+            yield Step(role="assistant", text=step.text)
+            yield Step(role="user", text=CONTINUE)
+            yield Step(role="assistant", text="", calls=step.calls)
+        else:
+            yield step

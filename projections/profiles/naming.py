@@ -47,20 +47,23 @@ class Allotment:
     def __init__(self, form: Form, originals: Iterable[str]) -> None:
         self._form = form
         self._kept = frozenset(filter(form.passes, originals))
-        self._taken: set[str] = set()
+        self._free = set(self._kept)
+        self._made: set[str] = set()
 
-    def take(self, original: str, *, seed: str, readable: str = "") -> str:
-        """Return the original if it passes and is free, else `readable` if that does, else a hash.
+    def keeps(self, original: str) -> bool:
+        """Take the original as it is, if it passes and is free; say whether it was."""
+        if original in self._free:
+            self._free.remove(original)
+            return True
+        return False
 
-        `seed` tells apart those whose original is the same.
-        """
-        text = original
-        if text not in self._kept or text in self._taken:
-            text, attempt = readable, 0
-            while not self._form.passes(text) or text in self._kept or text in self._taken:
-                text = self._form.derived(f"{seed}\x00{attempt}")
-                attempt += 1
-        self._taken.add(text)
+    def make(self, *, seed: str, readable: str = "") -> str:
+        """Take `readable` if it passes and is free, else a hash of the seed."""
+        text, attempt = readable, 0
+        while not self._form.passes(text) or text in self._kept or text in self._made:
+            text = self._form.derived(f"{seed}\x00{attempt}")
+            attempt += 1
+        self._made.add(text)
         return text
 
 
@@ -74,8 +77,10 @@ class CallIds:
     def take(self, turn: str, call: str) -> str:
         """Return the id for the next call of this id in this turn."""
         use = self._uses.get((turn, call), 0)
-        self._uses[(turn, call)] = use + 1
-        return self._allotment.take(call, seed=f"{len(turn)}:{turn}:{call}\x00{use}")
+        self._uses[turn, call] = use + 1
+        if self._allotment.keeps(call):
+            return call
+        return self._allotment.make(seed=f"{len(turn)}:{turn}:{call}\x00{use}")
 
 
 class ToolNames:
@@ -89,7 +94,8 @@ class ToolNames:
         """Return the name to use for this tool throughout the request."""
         if name not in self._given:
             readable = re.sub("[^a-zA-Z0-9_-]", "_", name)
-            self._given[name] = self._allotment.take(name, seed=name, readable=readable)
+            kept = self._allotment.keeps(name)
+            self._given[name] = name if kept else self._allotment.make(seed=name, readable=readable)
         return self._given[name]
 
 

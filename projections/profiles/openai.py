@@ -10,11 +10,11 @@ with a strict chat template behind this interface wants the `mistral` profile.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from onrecord.projections.profiles.naming import Form
-from onrecord.projections.profiles.shaping import Shaped, Step, arguments_text, shape
+from onrecord.projections.profiles.shaping import Step, arguments_text, steps_of, summary_of
 from onrecord.projections.rows import Row
 
 IDS = Form(re.compile(r"[a-zA-Z0-9_-]{1,40}"), "call_", 24)
@@ -22,32 +22,25 @@ IDS = Form(re.compile(r"[a-zA-Z0-9_-]{1,40}"), "call_", 24)
 
 def render(rows: Sequence[Row], *, annotate: bool = False) -> dict[str, Any]:
     """Return `messages`; a summary is the system message."""
-    return {"messages": chat_messages(shape(rows, ids=IDS, annotate=annotate))}
+    steps = steps_of(rows, ids=IDS, annotate=annotate)
+    return {"messages": chat_messages(summary_of(rows), steps)}
 
 
-def chat_messages(shaped: Shaped) -> list[dict[str, Any]]:
+def chat_messages(summary: str, steps: Iterable[Step]) -> list[dict[str, Any]]:
     """Return the messages of the chat interface that others have taken over from OpenAI."""
     messages: list[dict[str, Any]] = []
-    if shaped.summary:
-        messages.append({"role": "system", "content": shaped.summary})
-    for step in shaped.steps:
-        messages += _messages(step)
+    if summary:
+        messages.append({"role": "system", "content": summary})
+    for step in steps:
+        message: dict[str, Any] = {"role": step.role}
+        if step.text:
+            message["content"] = step.text
+        messages.append(message)
+        if step.calls:
+            calls: list[dict[str, Any]] = []
+            message["tool_calls"] = calls
+            for call in step.calls:
+                function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+                calls.append({"id": call.id, "type": "function", "function": function})
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": call.result})
     return messages
-
-
-def _messages(step: Step) -> Iterator[dict[str, Any]]:
-    message: dict[str, Any] = {"role": step.role}
-    if step.text:
-        message["content"] = step.text
-    if step.calls:
-        message["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": arguments_text(call.arguments)},
-            }
-            for call in step.calls
-        ]
-    yield message
-    for call in step.calls:
-        yield {"role": "tool", "tool_call_id": call.id, "content": call.result}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from onrecord.projections.profiles import PROFILES, render, texts_of
-from onrecord.projections.profiles.shaping import ACKNOWLEDGED, CONTINUE, OPENING, PENDING
+from onrecord.projections.profiles.shaping import (
+    ACKNOWLEDGED,
+    CONTINUE,
+    MAX_ARGUMENTS_DEPTH,
+    OPENING,
+    PENDING,
+)
 from onrecord.projections.rows import Row
 from onrecord.transcript.events import ToolCall
 
@@ -17,6 +24,9 @@ ASK = Row(role="user", text="Ask")
 CALL = Row(role="assistant", text="", tool_calls=(ToolCall("c1", "run", '{"n": 1}'),))
 RESULT = Row(role="tool", text="1", tool_call="c1")
 ANSWER = Row(role="assistant", text="One.")
+FLAT = '{"n":[' + "[]," * MAX_ARGUMENTS_DEPTH + "[]]}"
+DEEP = '{"n":' + "[" * (MAX_ARGUMENTS_DEPTH - 1) + "]" * (MAX_ARGUMENTS_DEPTH - 1) + "}"
+TOO_DEEP = DEEP.replace("[]", "[[]]")
 STRICT = pytest.mark.parametrize("profile", ["anthropic", "gemini", "mistral", "converse"])
 
 
@@ -99,6 +109,10 @@ def test_mistral_parts_text_from_calls() -> None:
         ("", "{}"),
         ("{", '{"arguments":"{"}'),
         ("[1]", '{"arguments":"[1]"}'),
+        ('{"n": "\\ud800"}', '{"arguments":"{\\"n\\": \\"\\\\ud800\\"}"}'),
+        (FLAT, FLAT),
+        (DEEP, DEEP),
+        (TOO_DEEP, json.dumps({"arguments": TOO_DEEP}, separators=(",", ":"))),
     ],
 )
 def test_arguments_are_always_an_object(arguments: str, told: str) -> None:
