@@ -6,16 +6,16 @@ accents), and blank space at a cut belongs to the piece before it.
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
+from typing import Any
 
-import regex
-
-_GRAPHEME = regex.compile(r"\X")
 _BREAKS = (
-    regex.compile(r"\n[^\S\n]*\n\s*"),
-    regex.compile(r"\n\s*"),
-    regex.compile(r"[.!?…。！？]['\")\]’”]*\s+|[。！？]"),
-    regex.compile(r"\s+"),
+    re.compile(r"\n[^\S\n]*\n\s*"),
+    re.compile(r"\n\s*"),
+    re.compile(r"[.!?…。！？]['\")\]’”]*\s+|[。！？]"),
+    re.compile(r"\s+"),
 )
 """Where to cut by preference: between paragraphs, lines, sentences, words."""
 
@@ -50,13 +50,21 @@ def steady(text: str) -> int:
     The last grapheme may still get an accent or a joiner.
     """
     last = 0
-    for found in _GRAPHEME.finditer(text[-_LOOK_BACK:]):
+    for found in _grapheme().finditer(text[-_LOOK_BACK:]):
         last = found.start()
     return max(len(text) - _LOOK_BACK, 0) + last
 
 
 _LOOK_BACK = 64
 """Code points in which the last grapheme is looked for; longer ones are adornment without end."""
+
+
+@functools.cache
+def _grapheme() -> Any:
+    """Return the pattern of a grapheme, which only the package regex knows; loading it takes long."""
+    import regex
+
+    return regex.compile(r"\X")
 
 
 def _cut(text: str, limit: int, count: Callable[[str], int], at_least: int) -> int:
@@ -92,7 +100,7 @@ def _whole_graphemes(text: str, end: int) -> int:
         return len(text)
     start = max(0, end - _LOOK_BACK)
     boundary = 0
-    for found in _GRAPHEME.finditer(text, start, min(len(text), end + _LOOK_BACK)):
+    for found in _grapheme().finditer(text, start, min(len(text), end + _LOOK_BACK)):
         if found.start() > end:
             break
         if start == 0 or found.start() > start:

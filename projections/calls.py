@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from onrecord.transcript.events import AssistantMessageProduced, ToolResultReceived
 
@@ -11,15 +12,14 @@ Results = dict[str, tuple[int, ToolResultReceived]]
 """By call: the result that answers it, and its version."""
 
 
-@dataclass(slots=True)
-class Calls:
+class Calls(msgspec.Struct):
     """The calls of one session and their results, both by call and turn, in log order."""
 
-    asked: dict[str, dict[str, list[tuple[int, str]]]] = field(default_factory=dict)
-    results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]] = field(
+    asked: dict[str, dict[str, list[tuple[int, str]]]] = msgspec.field(default_factory=dict)
+    results: dict[str, dict[str, list[tuple[int, ToolResultReceived]]]] = msgspec.field(
         default_factory=dict
     )
-    _latest: dict[str, str] = field(default_factory=dict)
+    _latest: dict[str, str] = msgspec.field(default_factory=dict)
 
     def ask(self, event: AssistantMessageProduced, version: int, turn: str) -> Iterator[str]:
         """Take a message's calls in; return the turns that lose strays to them."""

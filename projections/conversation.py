@@ -13,9 +13,10 @@ fold can go on from where it stood, and gives the same rows as a fold from the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+
+import msgspec
 
 from onrecord.projections.calls import Calls
 from onrecord.projections.erasure import ERASED, erase_message, erase_results, erase_turn
@@ -45,8 +46,7 @@ from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.turns import TurnNames
 
 
-@dataclass(slots=True)
-class Compaction:
+class Compaction(msgspec.Struct):
     """A summary, and the place of the last turn that it can stand for."""
 
     version: int
@@ -70,8 +70,7 @@ class Compaction:
         return Row(role="summary", id=ident, text=self.summary, versions=(self.version,))
 
 
-@dataclass(slots=True)
-class Conversation:
+class Conversation(msgspec.Struct):
     """One session, folded. `version` is that of the last event taken in.
 
     A fold may begin in the middle of a session, at a turn from which on nothing names what lies
@@ -81,18 +80,18 @@ class Conversation:
     first_order: int = 0
     tracked: bool = False
     version: int = 0
-    turns: dict[str, Facts] = field(default_factory=dict)
-    deliveries: dict[str, Outgoing] = field(default_factory=dict)
-    calls: Calls = field(default_factory=Calls)
-    conflicts: list[tuple[int, Event]] = field(default_factory=list)
-    compactions: list[Compaction] = field(default_factory=list)
-    hidden: set[str] = field(default_factory=set)
-    _names: TurnNames = field(default_factory=TurnNames)
-    _naming: dict[str, list[Outgoing]] = field(default_factory=dict)
-    _contradicting: dict[str, list[int]] = field(default_factory=dict)
-    _withdrawn: dict[str, int] = field(default_factory=dict)
-    _views: dict[str, TurnView] = field(default_factory=dict)
-    _changed: set[str] = field(default_factory=set)
+    turns: dict[str, Facts] = msgspec.field(default_factory=dict)
+    deliveries: dict[str, Outgoing] = msgspec.field(default_factory=dict)
+    calls: Calls = msgspec.field(default_factory=Calls)
+    conflicts: list[tuple[int, Event]] = msgspec.field(default_factory=list)
+    compactions: list[Compaction] = msgspec.field(default_factory=list)
+    hidden: set[str] = msgspec.field(default_factory=set)
+    _names: TurnNames = msgspec.field(default_factory=TurnNames)
+    _naming: dict[str, list[Outgoing]] = msgspec.field(default_factory=dict)
+    _contradicting: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    _withdrawn: dict[str, int] = msgspec.field(default_factory=dict)
+    _views: dict[str, TurnView] = msgspec.field(default_factory=dict)
+    _changed: set[str] = msgspec.field(default_factory=set)
     _last: str | None = None
 
     def apply(self, recorded: Recorded) -> None:

@@ -6,7 +6,7 @@ A pure function of both. The numbers in brackets name the rules of the transcrip
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from onrecord.projections.calls import Results
 from onrecord.projections.outgoing import Outgoing, Take
@@ -19,8 +19,7 @@ from onrecord.transcript.events import (
 )
 
 
-@dataclass(slots=True)
-class Said:
+class Said(msgspec.Struct):
     """A user's message: newest text, and the events it was made of."""
 
     message: str
@@ -29,8 +28,7 @@ class Said:
     retracted: bool = False
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(msgspec.Struct):
     """What was recorded for a turn, in log order. Numbers are versions in the session.
 
     `order`: how many turns began before it. `counts`: it isn't a delivery's own [1].
@@ -40,10 +38,10 @@ class Facts:
     begun: int
     order: int
     counts: bool = True
-    users: dict[str, Said] = field(default_factory=dict)
-    produced: dict[str, tuple[int, AssistantMessageProduced]] = field(default_factory=dict)
-    deliveries: dict[str, Outgoing] = field(default_factory=dict)
-    recovered: list[tuple[int, RecoveryApplied]] = field(default_factory=list)
+    users: dict[str, Said] = msgspec.field(default_factory=dict)
+    produced: dict[str, tuple[int, AssistantMessageProduced]] = msgspec.field(default_factory=dict)
+    deliveries: dict[str, Outgoing] = msgspec.field(default_factory=dict)
+    recovered: list[tuple[int, RecoveryApplied]] = msgspec.field(default_factory=list)
     final: tuple[int, TurnFinalized] | None = None
     said_at: int = 0
     last: int = 0
@@ -58,16 +56,14 @@ class Facts:
         return self.begun if not self.counts else self.final[0] if self.final else None
 
 
-@dataclass(slots=True)
-class Place:
+class Place(msgspec.Struct):
     """Where a turn stands: is it the last one, and does its session have deliveries?"""
 
     last: bool
     tracked: bool
 
 
-@dataclass(slots=True)
-class Group:
+class Group(msgspec.Struct):
     """Takes whose texts begin with one another. `core`: the longest without blank space around."""
 
     takes: list[Take]
@@ -75,8 +71,7 @@ class Group:
     core: str
 
 
-@dataclass(slots=True)
-class Line:
+class Line(msgspec.Struct):
     """A row in the making. `also`: what else was seen of the row before it.
 
     `core`: the produced text without blank space around it.
@@ -89,15 +84,15 @@ class Line:
     calls: tuple[ToolCall, ...] = ()
     produced: AssistantMessageProduced | None = None
     core: str = ""
-    deliveries: list[Outgoing] = field(default_factory=list)
-    takes: list[Take] = field(default_factory=list)
+    deliveries: list[Outgoing] = msgspec.field(default_factory=list)
+    takes: list[Take] = msgspec.field(default_factory=list)
     others: tuple[Group, ...] = ()
     shown: str = ""
     status: str = ""
     whole: bool = False
     also: bool = False
-    versions: set[int] = field(default_factory=set)
-    results: Results = field(default_factory=dict)
+    versions: set[int] = msgspec.field(default_factory=set)
+    results: Results = msgspec.field(default_factory=dict)
 
     @property
     def produced_text(self) -> str:

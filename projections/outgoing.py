@@ -8,7 +8,7 @@ revision replaces what the takes up to its attempt said: the platform's message 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from onrecord.transcript.events import (
     DeliveryAttempted,
@@ -23,8 +23,7 @@ DeliveryEvent = (
 )
 
 
-@dataclass(slots=True)
-class Take:
+class Take(msgspec.Struct):
     """One attempt's text. Offsets are the event's own; `shift` maps them after a revision. `edit`:
     it was sent as one; `goes_on`: so it was, or it keeps the beginning of what was sent before.
 
@@ -42,9 +41,9 @@ class Take:
     shift: int = 0
     settled: int = 0
     superseded: bool = False
-    versions: list[int] = field(default_factory=list)
+    versions: list[int] = msgspec.field(default_factory=list)
     size: int = 0
-    _parts: list[str] = field(default_factory=list)
+    _parts: list[str] = msgspec.field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -90,8 +89,7 @@ class Take:
         return any(lo < end and start < hi for lo, hi in self.refused)
 
 
-@dataclass(slots=True)
-class Outgoing:
+class Outgoing(msgspec.Struct):
     """One delivery. `message` as first named; `first`: the version of its first attempt, or of its
     first event while nothing was attempted; `said_at`: of its last attempt.
     """
@@ -101,8 +99,8 @@ class Outgoing:
     kind: str = "answer"
     turn: str = ""
     message: str | None = None
-    takes: list[Take] = field(default_factory=list)
-    versions: list[int] = field(default_factory=list)
+    takes: list[Take] = msgspec.field(default_factory=list)
+    versions: list[int] = msgspec.field(default_factory=list)
     deleted: bool = False
     said_at: int = 0
     _highest: int = 0

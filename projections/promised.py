@@ -8,7 +8,6 @@ text instead of intervals: `onrecord.projections.sent`), so that one mistake can
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -49,25 +48,24 @@ class Promised(msgspec.Struct, frozen=True, gc=False):
     lone: bool = True
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """One reading of a session's events, in order; or of those from a turn on that nothing later
     reaches behind. `produced` and `sent_in`: by turn.
     """
 
-    begun: dict[str, int] = field(default_factory=dict)
-    closed: dict[str, int] = field(default_factory=dict)
-    spoken: dict[str, int] = field(default_factory=dict)
-    renamed: dict[str, str] = field(default_factory=dict)
-    home: dict[str, str] = field(default_factory=dict)
-    users: set[str] = field(default_factory=set)
-    produced: dict[str, dict[str, str]] = field(default_factory=dict)
-    sent: dict[str, Sent] = field(default_factory=dict)
-    sent_in: dict[str, dict[str, Sent]] = field(default_factory=dict)
-    undone: set[str] = field(default_factory=set)
-    summaries: list[tuple[int, int]] = field(default_factory=list)
-    alone: dict[str, str] = field(default_factory=dict)
-    naming: dict[str, list[Sent]] = field(default_factory=dict)
+    begun: dict[str, int] = msgspec.field(default_factory=dict)
+    closed: dict[str, int] = msgspec.field(default_factory=dict)
+    spoken: dict[str, int] = msgspec.field(default_factory=dict)
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
+    home: dict[str, str] = msgspec.field(default_factory=dict)
+    users: set[str] = msgspec.field(default_factory=set)
+    produced: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    sent: dict[str, Sent] = msgspec.field(default_factory=dict)
+    sent_in: dict[str, dict[str, Sent]] = msgspec.field(default_factory=dict)
+    undone: set[str] = msgspec.field(default_factory=set)
+    summaries: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    alone: dict[str, str] = msgspec.field(default_factory=dict)
+    naming: dict[str, list[Sent]] = msgspec.field(default_factory=dict)
 
     def take(self, recorded: Recorded) -> None:
         """Take the next record in."""

@@ -6,7 +6,7 @@ the rules are written down a second time on purpose, in another shape.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from onrecord.transcript.events import (
     DeliveryAttempted,
@@ -21,8 +21,7 @@ Outcome = StreamChunkDelivered | DeliveryConfirmed | DeliveryFailed | DeliveryRe
 _REFUSE = bytes([REFUSED, REFUSED, TAKEN])  # evidence that it was taken isn't undone
 
 
-@dataclass(slots=True)
-class Text:
+class Text(msgspec.Struct):
     """One text of a delivery, a mask over its characters, and where later offsets stand in it.
 
     `apart`: it started over as a message of its own. `sure`: how much of the mask's beginning is
@@ -68,8 +67,7 @@ class Text:
         return "".join(char for char, mark in marks if mark != REFUSED)
 
 
-@dataclass(slots=True)
-class Sent:
+class Sent(msgspec.Struct):
     """One delivery. `turn`: as named; `own`: where it belongs; `newest`: the text of an attempt."""
 
     id: str
@@ -77,8 +75,8 @@ class Sent:
     message: str | None
     notice: bool
     began: int
-    texts: list[Text] = field(default_factory=list)
-    newest: dict[int, Text] = field(default_factory=dict)
+    texts: list[Text] = msgspec.field(default_factory=list)
+    newest: dict[int, Text] = msgspec.field(default_factory=dict)
     highest: int = 0
     attempted_at: int = 0
     erased: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import itemgetter
+
+import msgspec
 
 from onrecord.projections.calls import Calls
 from onrecord.projections.lines import Facts, Line, Place, Said, lines_of
@@ -19,8 +20,7 @@ CLOSERS = {
 }
 
 
-@dataclass(slots=True)
-class TurnView:
+class TurnView(msgspec.Struct):
     """A turn's rows, and its assistant lines for whoever looks for findings."""
 
     facts: Facts

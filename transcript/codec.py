@@ -8,6 +8,7 @@ doesn't know are kept whole (`UnknownEvent`).
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Mapping
@@ -57,7 +58,20 @@ _json_encoder = msgspec.json.Encoder(order="deterministic")
 _NAMESPACE = NAMESPACE.bytes
 _UUID_MASK = ~(0xC000 << 48 | 0xF000 << 64)
 _UUID_5 = 0x8000 << 48 | 5 << 76
-_decoders = {name: msgspec.msgpack.Decoder(cls) for name, cls in KNOWN.items()}
+
+
+class _Decoders(dict[str, msgspec.msgpack.Decoder[Any] | None]):
+    """Event type → its decoder, made when it is first used; None for a type that isn't known."""
+
+    def __missing__(self, type: str) -> msgspec.msgpack.Decoder[Any] | None:
+        cls = KNOWN.get(type)
+        if cls is None:
+            return None  # and not kept: such names come from files
+        decoder = self[type] = msgspec.msgpack.Decoder(cls)
+        return decoder
+
+
+_decoders = _Decoders()
 _fields = {cls: frozenset(cls.__struct_fields__) for cls in KNOWN.values()}
 _SKIPPED = frozenset(("id", "extra"))
 _OWN = LOG_FIELDS | ENVELOPE | {"id"}
@@ -85,28 +99,27 @@ def _defaults(cls: type[Event]) -> dict[str, Any]:
 
 
 _MISSING = object()
-_PLAN: dict[type[Event], tuple[tuple[str, Any], ...]] = {
-    cls: tuple(
-        (name, _defaults(cls).get(name, _MISSING))
+
+
+@functools.cache
+def _plan(cls: type[Event]) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of an event type that a payload has, with their defaults."""
+    defaults = _defaults(cls)
+    skipped = _SKIPPED if cls is not UnknownEvent else _SKIPPED | {"fields", "name"}
+    return tuple(
+        (name, defaults.get(name, _MISSING))
         for name in cls.__struct_fields__
-        if name not in _SKIPPED
+        if name not in skipped
     )
-    for cls in KNOWN.values()
-}
-_UNKNOWN_PLAN = tuple(
-    (name, default)
-    for name, default in _defaults(UnknownEvent).items()
-    if name not in ("id", "extra", "fields", "name")
-)
 
 
 def to_map(event: Event) -> dict[str, Any]:
     """Return the fields of an event but `id` and type, without defaults, `extra` flattened in."""
     if isinstance(event, UnknownEvent):
-        plan, found = _UNKNOWN_PLAN, {**event.extra, **event.fields}
+        found = {**event.extra, **event.fields}
     else:
-        plan, found = _PLAN[type(event)], dict(event.extra) if event.extra else {}
-    for name, default in plan:
+        found = dict(event.extra) if event.extra else {}
+    for name, default in _plan(type(event)):
         value = getattr(event, name)
         if value is not default and value != default:
             found[name] = value
@@ -145,7 +158,7 @@ def decode(type: str, event_version: int, id: UUID | None, payload: bytes) -> Ev
         raise RecordDamaged(
             f"a record of {len(payload)} bytes is over the limit of {PAYLOAD_LIMIT}"
         )
-    decoder = _decoders.get(type)
+    decoder = _decoders[type]
     try:
         if decoder is None or event_version > VOCABULARY_VERSION:
             return unknown(type, id, untyped(payload))
@@ -305,13 +318,14 @@ def prepare(event: Event, text_limit: int = TEXT_LIMIT) -> tuple[Event, bytes]:
 
 def _readable(event: Event, payload: bytes) -> None:
     """Raise BadEvent if the payload couldn't be read back: structs don't check what they are given."""
-    if isinstance(event, UnknownEvent):
+    decoder = _decoders[event.type]
+    if decoder is None:
         return
     try:
         if event.extra:
             from_map(event.type, None, untyped(payload))
         else:
-            _decoders[event.type].decode(payload)
+            decoder.decode(payload)
     except msgspec.MsgspecError as error:
         raise BadEvent(f"{event.type} can't be stored: {error}") from error
 

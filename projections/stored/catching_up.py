@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from onrecord.projections.stored import tables
 from onrecord.projections.stored.names import sought_by
@@ -52,8 +53,7 @@ class Overtaken(Exception):
     """Another process stored something of the session in the meantime."""
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(msgspec.Struct, frozen=True):
     """Records that came, and which of the names that they say were said before the tail."""
 
     records: list[Step]

@@ -57,7 +57,11 @@ def digest(name: str) -> int:
 def names_of(event: Event, conversation: Conversation) -> Said:
     """Return what the event says, where the conversation stands just before it."""
     say = _NAMES.get(type(event))
-    return NOTHING if say is None else say(event, conversation)
+    if say is None:
+        return NOTHING
+    said: Said = say(event, conversation)
+    # What contradicts a record is kept beside it and makes nothing: no call either.
+    return said if event.conflicts_with is None else Said(said.shared)
 
 
 def sought_by(event: Event) -> Names:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onrecord.projections.deliveries import DeliveryHistory
 from onrecord.projections.findings import Finding, in_order
 from onrecord.projections.rows import Row
-from onrecord.projections.stored import check, tables
+from onrecord.projections.stored import tables
 from onrecord.projections.stored.catching_up import Projector, Superseded
-from onrecord.projections.stored.check import Fault
-from onrecord.projections.stored.rebuild import Progress, rebuild
 from onrecord.projections.stored.tables import Standing
 from onrecord.projections.transcript import Transcript, build
 from onrecord.transcript.errors import OnRecordError, StorageError, StorageFailed
 from onrecord.transcript.log import TranscriptLog
+
+if TYPE_CHECKING:
+    from onrecord.projections.stored.check import Fault
+    from onrecord.projections.stored.rebuild import Progress
 
 logger = logging.getLogger("onrecord.projections")
 
@@ -156,6 +158,8 @@ class StoredProjections:
         `progress(done, total)` is told of records; `jobs`: processes that share the work. Raise
         DeliveredNotProjected, StorageError: then what was there stays.
         """
+        from onrecord.projections.stored.rebuild import rebuild
+
         done = rebuild(self._log, CODE, progress or _untold, jobs)
         with self._lock:
             self._projector = None
@@ -163,6 +167,8 @@ class StoredProjections:
 
     def check(self, sessions: Iterable[str] | None = None) -> Iterator[Fault]:
         """Compare what is stored with the log, and tell what doesn't follow from it."""
+        from onrecord.projections.stored import check
+
         with self._lock:
             build = self._build()
         if sessions is None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from onrecord.projections.stored import tables
@@ -56,6 +54,10 @@ def _projected(
             _project(projector, names)
             yield count
         return
+    # Loaded where processes are wanted: whoever only reads needs none of it.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
     with ProcessPoolExecutor(
         jobs,
         mp_context=multiprocessing.get_context("spawn"),

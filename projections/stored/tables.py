@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -45,8 +44,7 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
 _decode_state = msgspec.msgpack.Decoder(State).decode
 
 
-@dataclass(slots=True)
-class Standing:
+class Standing(msgspec.Struct):
     """Where a session stands in the log, and in a build of the projections (`number` 0: not yet)."""
 
     key: bytes
@@ -55,7 +53,7 @@ class Standing:
     version: int = 0
     turns: int = 0
     shown: int = 0
-    state: State = field(default_factory=State)
+    state: State = msgspec.field(default_factory=State)
 
 
 _STANDING = (

@@ -7,7 +7,8 @@ something of the turns before raises Touched, and the fold begins again at an ea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from onrecord.projections.conversation import Compaction, Conversation
 from onrecord.projections.deliveries import DeliveryHistory, history_of
@@ -32,8 +33,7 @@ class Touched(Exception):
         self.place = place
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(msgspec.Struct, frozen=True):
     """Where a fold begins: `place` turns and all records up to `version` lie before it.
 
     `tracked`: the session had deliveries; `generation`: the newest lease before it.
@@ -45,8 +45,7 @@ class Cut:
     generation: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """A turn as it is stored."""
 
     view: TurnView
@@ -61,34 +60,32 @@ class Turn:
     """Some of its findings or deliveries may be stored already."""
 
 
-@dataclass(slots=True)
-class Tail:
+class Tail(msgspec.Struct):
     """A session from a cut on."""
 
     session: str
-    cut: Cut = field(default_factory=Cut)
+    cut: Cut = msgspec.field(default_factory=Cut)
     version: int = 0
     generation: int = 0
-    conversation: Conversation = field(init=False)
-    reading: Reading = field(init=False)
-    names: dict[str, int] = field(default_factory=dict)
-    fresh: dict[str, int] = field(default_factory=dict)
-    _clean: list[int] = field(default_factory=list)
-    _soiled: set[int] = field(default_factory=set)
-    _generations: list[int] = field(default_factory=list)
-    _late: set[int] = field(default_factory=set)
-    _told: dict[int, Step] = field(default_factory=dict)
-    _out: set[str] = field(default_factory=set)
-    _changed: set[str] = field(default_factory=set)
-    _sent: set[str] = field(default_factory=set)
-    _beside: dict[str, list[Finding]] = field(default_factory=dict)
-    _stored: set[str] = field(default_factory=set)
-    _shown: dict[str, bool] = field(default_factory=dict)
+    conversation: Conversation = msgspec.field(default_factory=Conversation)
+    reading: Reading = msgspec.field(default_factory=Reading)
+    names: dict[str, int] = msgspec.field(default_factory=dict)
+    fresh: dict[str, int] = msgspec.field(default_factory=dict)
+    _clean: list[int] = msgspec.field(default_factory=list)
+    _soiled: set[int] = msgspec.field(default_factory=set)
+    _generations: list[int] = msgspec.field(default_factory=list)
+    _late: set[int] = msgspec.field(default_factory=set)
+    _told: dict[int, Step] = msgspec.field(default_factory=dict)
+    _out: set[str] = msgspec.field(default_factory=set)
+    _changed: set[str] = msgspec.field(default_factory=set)
+    _sent: set[str] = msgspec.field(default_factory=set)
+    _beside: dict[str, list[Finding]] = msgspec.field(default_factory=dict)
+    _stored: set[str] = msgspec.field(default_factory=set)
+    _shown: dict[str, bool] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.version, self.generation = self.cut.version, self.cut.generation
         self.conversation = Conversation(first_order=self.cut.place, tracked=self.cut.tracked)
-        self.reading = Reading()
 
     @property
     def turns(self) -> int:

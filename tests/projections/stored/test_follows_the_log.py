@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -15,7 +16,14 @@ from onrecord.projections.deliveries import deliveries
 from onrecord.projections.findings import findings
 from onrecord.projections.stored import StoredProjections
 from onrecord.transcript.errors import OnRecordError
-from onrecord.transcript.events import ContentErased, Event
+from onrecord.transcript.events import (
+    AssistantMessageProduced,
+    ContentErased,
+    Event,
+    ToolCall,
+    ToolResultReceived,
+    UserMessageReceived,
+)
 from onrecord.transcript.log import TranscriptLog
 
 EXAMPLES = 3 * settings().max_examples
@@ -96,3 +104,19 @@ def test_stored_is_folded_on_postgres(postgres_url: str) -> None:
 
     with TranscriptLog.open(postgres_url) as log:
         followed()
+
+
+def test_what_contradicts_a_record_makes_no_call() -> None:
+    call = ToolCall(id="c", name="run")
+    with TranscriptLog.open("sqlite://") as log:
+        say = functools.partial(AssistantMessageProduced, text="x")
+        events: list[Event] = [
+            say(turn="t1", message="m1", tool_calls=[call]),
+            UserMessageReceived(message="u2", turn="t2", text="hi"),
+            say(turn="t2", message="m2"),
+            say(turn="t2", message="m2", tool_calls=[call]),  # another content: kept beside it
+            ToolResultReceived(turn="t2", tool_call="c", text="a result of the call in t1"),
+        ]
+
+        follow(log, "s", events, [CATCH_UP])
+        follow(log, "cold", events, [COLD])
