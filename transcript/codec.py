@@ -1,9 +1,9 @@
 """Events as bytes: MessagePack in the store, ids from natural keys, text made storable.
 
-A payload is the MessagePack map of all fields but `id` and the type, which stand beside it in the
-record; fields with their default value are left out, maps are sorted, so equal events have equal
-bytes. Fields that this version doesn't know are kept (`Event.extra`), events of a type that it
-doesn't know are kept whole (`UnknownEvent`).
+A payload is the MessagePack map of all fields but `id` and the type, which stand beside it in the record;
+fields with their default value are left out, maps are sorted, so equal events have equal bytes. Fields that
+this version doesn't know are kept (`Event.extra`), events of a type that it doesn't know are kept whole
+(`UnknownEvent`).
 """
 
 from __future__ import annotations
@@ -171,9 +171,7 @@ def decode(type: str, event_version: int, id: UUID | None, payload: bytes) -> Ev
         force_setattr(event, "id", id)
         return event
     except msgspec.MsgspecError as error:
-        raise RecordDamaged(
-            f"record {id} ({type}) can't be read: {error}; run `onrecord verify`"
-        ) from error
+        raise RecordDamaged(f"{type} {id} can't be read: {error}; run `onrecord verify`") from error
 
 
 def _upcast(type: str, version: int, found: dict[str, Any]) -> dict[str, Any]:
@@ -275,9 +273,6 @@ def conflict_id(session: str, taken: UUID, event: Event) -> UUID:
     """Return the id of a fact whose own id is taken by other content: the same for the same content."""
     digest = hashlib.sha256(compared_content(event)).hexdigest()
     return _named(["conflict", session, str(taken), digest])
-
-
-# --- text that can be stored ----------------------------------------------------------------------
 
 
 def storable(text: str) -> str:
