@@ -31,7 +31,11 @@ from onrecord.gateway.demo.loopback import token_from_environment
 from onrecord.transcript import failpoints
 from onrecord.transcript.events import DeliveryAttempted, ToolCall
 from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.storage.postgres import PostgresDatabase
+from onrecord.transcript.storage.sqlite import SQLiteDatabase
 
+DATABASES = (SQLiteDatabase, PostgresDatabase)
+"""Imported before the forks, so that no child has to."""
 CHILD_LIMIT_SECONDS = 60
 ANY_PROCESS = ctypes.c_ulong(-1)
 PR_SET_PTRACER = 0x59616D61

@@ -124,11 +124,19 @@ class Verdict:
     faults: list[str] = field(default_factory=list)
 
 
-class Stage:
-    """The model, the platform and the gateways, for many cases at once."""
+def in_a_file(folder: Path) -> str:
+    """Return the URL of a log in the folder."""
+    return f"sqlite:///{folder}/log.db"
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+
+class Stage:
+    """The model, the platform and the gateways, for many cases at once.
+
+    `log`: gives the URL of an empty log, for a case with a folder.
+    """
+
+    def __init__(self, folder: Path, log: Callable[[Path], str]) -> None:
+        self.folder, self.log = folder, log
         script = folder / "script.json"
         script.write_text(json.dumps(SCRIPT), encoding="utf-8")
         self._book = folder / "platform.jsonl"
@@ -199,13 +207,13 @@ class Child:
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
+def stage(log: Callable[[Path], str] = in_a_file) -> Iterator[Stage]:
     """Give a stage, and end its processes."""
     # A kill leaves the memory of the system alone, so that files in memory show as much as on disk.
     memory = Path("/dev/shm")
     where = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="onrecord-kill-", dir=where) as folder:
-        here = Stage(Path(folder))
+        here = Stage(Path(folder), log)
         try:
             yield here
         finally:
@@ -221,7 +229,7 @@ class Run:
         self.folder = stage.folder / self.chat.replace("/", "-").replace(" ", "-")
         self.folder.mkdir()
         self.setting = bot.Setting(
-            log=f"sqlite:///{self.folder}/log.db", session=SESSION, chat=self.chat,
+            log=stage.log(self.folder), session=SESSION, chat=self.chat,
             platform_port=stage.client.port, model_port=stage.model_port,
             ledger=str(self.folder / "ledger.jsonl"), bookings=str(self.folder / "bookings.jsonl"),
             **STYLES[case.style],

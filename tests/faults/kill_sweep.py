@@ -2,11 +2,13 @@
 
 Each kind of turn runs once under strace to count the calls, then once for each call, with SIGKILL as
 the call begins. Then the harness of the kill test recovers, recovers again and takes the next turn.
-Names of kinds of turns as arguments sweep those alone. Needs strace, and fails without it.
+All that on a file, and on a server, where each failpoint is tried too: the kill test has tried them all
+on a file. Names of kinds of turns as arguments sweep those alone. Needs strace, and fails without it.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -16,8 +18,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "postgres"))
+
+from kill_cases import KILLED_IN_RECOVERY, at_failpoints, schemas
 from kill_harness import KILLED, STYLES, Case, Child, Run, Stage, Verdict, run_case, stage
+from postgres_server import Server, running_server
 
 CALLS = (
     "write", "writev", "pwrite64", "pwritev", "fsync", "fdatasync", "ftruncate", "unlink",
@@ -94,19 +102,36 @@ def sweep(here: Stage, style: str) -> list[Verdict]:
         )
 
 
+def on_a_file(style: str) -> list[Verdict]:
+    """Sweep with logs in files."""
+    with stage() as here:
+        return sweep(here, style)
+
+
+def on_a_server(server: Server, style: str) -> list[Verdict]:
+    """Sweep with logs on a server, failpoints and second kills too."""
+    with schemas(server) as another, stage(another) as here, ThreadPoolExecutor(AT_ONCE) as pool:
+        cases = at_failpoints(here, style)
+        cases += [case for case in KILLED_IN_RECOVERY if case.style == style]
+        named = list(pool.map(lambda case: run_case(here, case), cases))
+        return sweep(here, style) + named
+
+
 def main() -> int:
     """Sweep, and say what was lost; 0 if nothing was."""
     if shutil.which("strace") is None:
         print("strace is not on the PATH; install it and run again", file=sys.stderr)
         return 1
     verdicts: list[Verdict] = []
-    for style in sys.argv[1:] or STYLES:
-        began = time.monotonic()
-        with stage() as here:
-            done = sweep(here, style)
-        verdicts += done
-        killed = sum(verdict.killed for verdict in done)
-        print(f"{style}: {killed} kill points, {time.monotonic() - began:.0f} s", flush=True)
+    with running_server() as server:
+        places = {"file": on_a_file, "server": partial(on_a_server, server)}
+        for style, (place, swept) in itertools.product(sys.argv[1:] or STYLES, places.items()):
+            began = time.monotonic()
+            done = swept(style)
+            verdicts += done
+            killed = sum(verdict.killed for verdict in done)
+            seconds = time.monotonic() - began
+            print(f"{style}, on a {place}: {killed} kill points, {seconds:.0f} s", flush=True)
     lost = sum(verdict.lost for verdict in verdicts)
     duplicated = sum(verdict.duplicated for verdict in verdicts)
     wrong = [verdict for verdict in verdicts if verdict.faults]

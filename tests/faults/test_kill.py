@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from kill_harness import RULES, STYLES, Case, Run, Stage, Verdict, run_case, stage
+from kill_cases import KILLED_IN_RECOVERY, at_failpoints, schemas
+from kill_harness import RULES, STYLES, Case, Stage, Verdict, run_case, stage
+from postgres_server import Server
 
 from onrecord.transcript import failpoints
 
 AT_ONCE = 2
 FAULT_LENGTH = 2_000
 TURN_KINDS = ("streamed", "whole", "split", "edited", "tool", "broken", "looked up")
-KILLED_IN_RECOVERY = (
-    Case("streamed", ("answer-durable", "recovery-sending")),
-    Case("whole", ("answer-durable", "recovery-sending")),
-    Case("whole", ("markup-refused", "recovery-sending")),
-    Case("split", ("between-parts", "recovery-sending")),
-    Case("split", ("retry-after", "recovery-sending")),
-    Case("split", ("answer-durable", "recovery-sending:2")),
-    Case("edited", ("attempted:3", "recovery-sending")),
-    Case("tool", ("answer-durable", "recovery-sending")),
-)
+EVERY = {"sqlite": 1, "postgresql": 8}
+"""All kills are tried on a file; one in so many on a server, and all of them by `make kill`."""
 
 pytestmark = [
     pytest.mark.faults,
@@ -36,20 +29,21 @@ pytestmark = [
 verdicts: list[Verdict] = []
 
 
+@pytest.fixture(scope="module", params=EVERY)
+def database(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
 @pytest.fixture(scope="module")
-def here() -> Iterator[Stage]:
-    with stage() as opened:
+def here(database: str, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    if database == "sqlite":
+        with stage() as opened:
+            yield opened
+        return
+    server: Server = request.getfixturevalue("postgres_server")
+    with schemas(server) as another, stage(another) as opened:
         yield opened
-
-
-def _came_by(here: Stage, style: str) -> dict[str, int]:
-    """Return how often an undisturbed turn comes by each failpoint."""
-    run = Run(here, Case(style, ()))
-    run.say(f"Tell me, {style}")
-    counted = run.folder / "count"
-    assert run.begin(count=str(counted)).wait() == 0, run.errors()
-    came: dict[str, int] = json.loads(counted.read_text(encoding="utf-8"))
-    return came
 
 
 def _run_all(here: Stage, cases: list[Case]) -> list[Verdict]:
@@ -71,23 +65,18 @@ def _hold(done: list[Verdict]) -> None:
 
 
 @pytest.mark.parametrize("style", TURN_KINDS)
-def test_a_turn_survives_a_kill_at_every_failpoint(here: Stage, style: str) -> None:
-    came_by = _came_by(here, style)
-    cases = [
-        Case(style, (f"{name}:{number + 1}",))
-        for name, times in came_by.items()
-        for number in range(times)
-        # A stopped sender wakes up and sends what a lookup didn't find: no lease can hold a socket.
-        if (style, name) != ("looked up", "stopped")
-    ]
+def test_a_turn_survives_a_kill_at_every_failpoint(here: Stage, database: str, style: str) -> None:
+    cases = at_failpoints(here, style)
 
-    done = _run_all(here, cases)
+    done = _run_all(here, cases[TURN_KINDS.index(style) % EVERY[database] :: EVERY[database]])
 
     _hold(done)
 
 
-def test_a_second_kill_in_the_sending_of_recovery_is_survived_too(here: Stage) -> None:
-    done = _run_all(here, list(KILLED_IN_RECOVERY))
+def test_a_second_kill_in_the_sending_of_recovery_is_survived_too(
+    here: Stage, database: str
+) -> None:
+    done = _run_all(here, list(KILLED_IN_RECOVERY[:: EVERY[database]]))
 
     _hold(done)
 

@@ -87,10 +87,11 @@ def cut_off(standby: Server, primary: Server) -> None:
     wait_for(primary, f"SELECT 1 WHERE NOT EXISTS (SELECT 1 {STREAMS})")
 
 
-def wait_for(server: Server, question: str) -> None:
-    """Ask until there is an answer."""
+def wait_for(server: Server, question: str) -> tuple[object, ...]:
+    """Ask until there is an answer; return it."""
     deadline = time.monotonic() + WAIT_SECONDS
     with server.connect() as connection:
-        while connection.execute(question.encode()).fetchone() is None:
+        while (found := connection.execute(question.encode()).fetchone()) is None:
             assert time.monotonic() < deadline, f"no row in {WAIT_SECONDS} s: {question}"
             time.sleep(0.01)
+    return found
