@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cutting_proxy import Proxy, proxy_before
@@ -15,7 +16,7 @@ from postgres_server import Server, running_server
 from onrecord.transcript.errors import AppendInDoubt, StorageBusy, StorageFailed
 from onrecord.transcript.events import Source, UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
-from onrecord.transcript.storage.postgres import PostgresDatabase
+from onrecord.transcript.storage.postgres import POOL_OVERFLOW, POOL_SIZE, PostgresDatabase
 from onrecord.transcript.verify import verify
 
 BOMB = """
@@ -156,6 +157,29 @@ def test_a_session_that_is_held_past_the_deadline_is_busy(
     assert caught.value.waited >= 0.2
     assert messages(log) == []
     assert messages(log, "t") == ["a"]
+
+
+def test_too_many_reads_at_once_are_busy(log: TranscriptLog, postgres_url: str) -> None:
+    many = POOL_SIZE + POOL_OVERFLOW
+    under_way, go = threading.Barrier(many + 1), threading.Event()
+
+    def read(connection: Any) -> None:
+        under_way.wait(60)
+        go.wait(60)
+
+    with (
+        TranscriptLog.open(postgres_url, busy_timeout=0.2) as other,
+        ThreadPoolExecutor(many) as pool,
+    ):
+        reads = [pool.submit(other.database.read, "reading", read) for _ in range(many)]
+        under_way.wait(60)
+        with pytest.raises(StorageBusy, match="reads were under way"):
+            other.version("s")
+        go.set()
+        for future in reads:
+            future.result()
+
+        assert other.version("s") == 0
 
 
 def test_two_sessions_that_want_the_same_ids_agree(log: TranscriptLog, postgres_url: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.pool import QueuePool
 
 from onrecord.transcript.errors import StorageBusy, StorageError, StorageFailed
@@ -282,6 +283,13 @@ class PostgresDatabase(Database):
                 waited = time.monotonic() - start
                 if not driver.is_lost(error) or waited >= self.busy_timeout:
                     raise self.translate(error, doing, waited) from error
+            except NoConnectionFree as error:
+                waited = time.monotonic() - start
+                raise StorageBusy(
+                    f"{doing}: {POOL_SIZE + POOL_OVERFLOW} reads were under way for {waited:.1f} s; "
+                    "try again",
+                    waited=waited,
+                ) from error
             time.sleep(random.uniform(0.0, pause))  # noqa: S311 - spreads those who come back
             pause = min(pause * 2, LONGEST_PAUSE)
 
