@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import uuid5
+
+import msgspec
 
 from onrecord.gateway.outcomes import Outcome, State
 from onrecord.gateway.platform import Abilities, Op, Request
@@ -29,16 +30,14 @@ LONGEST_WAIT = 60.0
 """Seconds that a sender sleeps for a rate limit; a later time is handed to the caller."""
 
 
-@dataclass
-class Shown:
+class Shown(msgspec.Struct):
     """A message of the platform that holds the delivery's text from `start` on."""
 
     start: int
     platform_message: str | None
 
 
-@dataclass
-class Standpoint:
+class Standpoint(msgspec.Struct):
     """Where a delivery stands, and the events that it would write from there.
 
     `text` is what was attempted so far and not refused; `waiting_text` what isn't attempted yet.
@@ -57,7 +56,7 @@ class Standpoint:
     longest_wait: float = LONGEST_WAIT
     text: str = ""
     attempt: int = 1
-    shown: list[Shown] = field(default_factory=list)
+    shown: list[Shown] = msgspec.field(default_factory=list)
     waiting_text: str = ""
     state: State = "open"
     not_before: datetime | None = None

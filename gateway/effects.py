@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from onrecord.gateway.platform import Request
 from onrecord.transcript.events import Event
@@ -17,35 +18,30 @@ from onrecord.transcript.events import Event
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Append:
+class Append(msgspec.Struct, frozen=True):
     """Write events to the session; gives the records. `durable`: wait for the disk."""
 
     events: tuple[Event, ...]
     durable: bool = True
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """See that the lease still holds; raises LeaseLost."""
 
 
-@dataclass(frozen=True)
-class Transmit:
+class Transmit(msgspec.Struct, frozen=True):
     """Make one request to the platform; gives its message id."""
 
     request: Request
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """Look a request up at the platform; gives Found or None."""
 
     request: Request
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Let `seconds` pass."""
 
     seconds: float

@@ -12,9 +12,10 @@ the standard library's, httpx's, requests' and aiohttp's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+import msgspec
 
 from onrecord.transcript.errors import AppendRefused, OnRecordError
 
@@ -132,8 +133,7 @@ class AlreadyAttempted(AppendRefused):
     stored = "yes"
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """How a delivery stands.
 
     `state`: delivered; empty (nothing but blank: nothing was sent); refused (by the platform);

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from onrecord.transcript.events import (
     DeliveryAttempted,
@@ -24,8 +25,7 @@ REFUSED = "refused"
 """Evidence of a failure that the platform itself said, and after which nothing is left to try."""
 
 
-@dataclass(slots=True)
-class Standing:
+class Standing(msgspec.Struct):
     """The latest attempt of a delivery, for a sender that goes on with it.
 
     `last`: its newest part; `shown`: where each platform message begins, and its id; `failure`: what
@@ -39,12 +39,12 @@ class Standing:
     target: Target | None = None
     attempt: int = 0
     last: DeliveryAttempted | None = None
-    shown: list[tuple[int, str]] = field(default_factory=list)
+    shown: list[tuple[int, str]] = msgspec.field(default_factory=list)
     failure: DeliveryFailed | None = None
-    formats_refused: list[str | None] = field(default_factory=list)
-    given_up: set[int] = field(default_factory=set)
+    formats_refused: list[str | None] = msgspec.field(default_factory=list)
+    given_up: set[int] = msgspec.field(default_factory=set)
     confirmed: bool = False
-    messages: list[str] = field(default_factory=list)
+    messages: list[str] = msgspec.field(default_factory=list)
 
     def evolve(self, event: Event) -> None:
         """Take an event of this delivery in, in log order."""
