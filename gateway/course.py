@@ -11,7 +11,7 @@ import msgspec
 
 from onrecord.gateway.outcomes import Outcome, State
 from onrecord.gateway.platform import Abilities, Op, Request
-from onrecord.transcript.codec import NAMESPACE, storable
+from onrecord.transcript.codec import NAMESPACE
 from onrecord.transcript.events import (
     DeliveryAttempted,
     DeliveryConfirmed,
@@ -21,6 +21,7 @@ from onrecord.transcript.events import (
     StreamChunkDelivered,
     Target,
 )
+from onrecord.transcript.mending import storable
 
 TRIES = 4
 """Times that one part is tried at most."""

@@ -27,6 +27,7 @@ from onrecord.transcript.events import (
     UnknownEvent,
     UserMessageReceived,
 )
+from onrecord.transcript.mending import mend
 from onrecord.transcript.recorded import Recorded
 
 TEXT_LIMIT = 1 << 20
@@ -223,11 +224,6 @@ def _named(value: Any) -> UUID:
     return UUID(int=int.from_bytes(digest[:16]) & _UUID_MASK | _UUID_5)
 
 
-def has_natural_key(event: Event) -> bool:
-    """Tell whether the id of an event follows from its fields."""
-    return event.natural_key is not None
-
-
 def derive_id(session: str, event: Event, turn_name: str | None = None) -> UUID:
     """Return the id that follows from session, type and natural key.
 
@@ -275,15 +271,6 @@ def conflict_id(session: str, taken: UUID, event: Event) -> UUID:
     return _named(["conflict", session, str(taken), digest])
 
 
-def storable(text: str) -> str:
-    """Return the text with U+FFFD for each lone surrogate."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
-    return text
-
-
 def prepare(event: Event, text_limit: int = TEXT_LIMIT) -> tuple[Event, bytes]:
     """Return the event as it will be stored, and its payload.
 
@@ -300,7 +287,7 @@ def prepare(event: Event, text_limit: int = TEXT_LIMIT) -> tuple[Event, bytes]:
     if payload and len(payload) <= text_limit:
         _readable(event, payload)
         return event, payload
-    event = _mend(event, text_limit)
+    event = mend(event, text_limit)
     payload = encode(event)
     if len(payload) > PAYLOAD_LIMIT:
         raise EventTooLarge(
@@ -355,58 +342,3 @@ def _check(event: Event) -> None:
         raise BadEvent(
             f"{event.type} holds {', '.join(sorted(taken))}, a name of the log's; rename it"
         )
-
-
-def _mend(event: Event, limit: int) -> Event:
-    replaced: dict[str, bytes] = dict(event.replaced)
-    truncated: dict[str, dict[str, Any]] = dict(event.truncated)
-
-    def walk(value: Any, path: str) -> Any:
-        if isinstance(value, str):
-            return mend(value, path)
-        if isinstance(value, list | tuple):
-            return [walk(item, f"{path}.{n}") for n, item in enumerate(value)]
-        if isinstance(value, dict):
-            return {
-                storable(k) if isinstance(k, str) else k: walk(v, f"{path}.{k}")
-                for k, v in value.items()
-            }
-        if isinstance(value, msgspec.Struct):
-            return msgspec.structs.replace(
-                value,
-                **{n: walk(getattr(value, n), f"{path}.{n}") for n in value.__struct_fields__},
-            )
-        return value
-
-    def mend(text: str, path: str) -> str:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:
-            replaced[storable(path)] = text.encode("utf-8", "surrogatepass")
-            text = storable(text)
-            data = text.encode()
-        if len(data) <= limit:
-            return text
-        if path.partition(".")[0] in event.outgoing:
-            raise EventTooLarge(
-                f"{event.type}.{path} has {len(data)} bytes, over the limit of {limit}; send it in "
-                "several deliveries or parts",
-                field=path, size=len(data), limit=limit,
-            )  # fmt: skip
-        truncated[storable(path)] = {
-            "length": len(text),
-            "digest": hashlib.sha256(data).hexdigest(),
-        }
-        # What is cut off isn't kept in another form either: the limit is there for the storage.
-        kept = data[:limit].decode("utf-8", "ignore")
-        if storable(path) in replaced:
-            replaced[storable(path)] = replaced[storable(path)][:limit]
-        return kept
-
-    skipped = ("id", "at", "conflicts_with", "replaced", "truncated", "imported_at")
-    changes = {
-        name: walk(getattr(event, name), name)
-        for name in event.__struct_fields__
-        if name not in skipped
-    }
-    return msgspec.structs.replace(event, **changes, replaced=replaced, truncated=truncated)

@@ -28,12 +28,13 @@ from onrecord.transcript import codec
 from onrecord.transcript.append import DRAFTS_AT_ONCE, Draft
 from onrecord.transcript.errors import AppendRefused, BadEvent, ImportRefused
 from onrecord.transcript.events import KNOWN, Event, StreamChunkDelivered
+from onrecord.transcript.mending import storable
 from onrecord.transcript.offsets import DeliveryOffsets
 from onrecord.transcript.storage.journal import microseconds
 
 if TYPE_CHECKING:
     from onrecord.transcript.log import TranscriptLog
-    from onrecord.transcript.recorded import Recorded
+from onrecord.transcript.recorded import Recorded
 
 LINE_LIMIT = 64 << 20
 """Bytes that a line may have."""
@@ -199,12 +200,12 @@ def _parse(data: bytes, name: str, number: int) -> tuple[str, Event, int | None]
         given = found.pop("id", None)
         id = None if given is None else _uuid(given)
         fields = {k: v for k, v in found.items() if k not in _DROPPED or k in own}
-        event = codec.from_map(codec.storable(type_), id, fields)
+        event = codec.from_map(storable(type_), id, fields)
     except (msgspec.ValidationError, ValueError, TypeError, AttributeError) as error:
         _refuse(name, number, f"the fields of {type_}", str(error), error)
     if id is None and event.natural_key is None:
         msgspec.structs.force_setattr(event, "id", None)
-    return codec.storable(session), event, at
+    return storable(session), event, at
 
 
 def _own_names(type: str) -> frozenset[str]:

@@ -17,6 +17,7 @@ from onrecord.transcript.errors import BadEvent
 from onrecord.transcript.events import Event
 from onrecord.transcript.joining import Append
 from onrecord.transcript.leases import Lease, Leases, LeaseState
+from onrecord.transcript.mending import storable
 from onrecord.transcript.recorded import Recorded
 from onrecord.transcript.storage import journal, leasing
 from onrecord.transcript.storage.database import BUSY_TIMEOUT, Database
@@ -284,7 +285,7 @@ def checked(session: str, lease: Lease | None = None) -> str:
         raise BadEvent(
             f"the session's name has {len(session)} characters; {codec.ID_LIMIT} at most"
         )
-    session = codec.storable(session)
+    session = storable(session)
     if lease is not None and lease.session != session:
         raise BadEvent(f"a lease of session {lease.session!r} given for session {session!r}")
     return session

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from onrecord.transcript import codec
 from onrecord.transcript import events as e
 from onrecord.transcript.errors import BadEvent, EventTooLarge, StorageFailed
+from onrecord.transcript.mending import storable
 
 ID = UUID(int=7)
 
@@ -113,7 +114,7 @@ def test_any_text_is_storable(text: str, reasoning: str, usage: dict[str, str], 
     assert isinstance(back, e.AssistantMessageProduced)
     assert back == event
     assert len(back.text) == len(text)
-    assert back.text.encode() == codec.storable(text).encode()
+    assert back.text.encode() == storable(text).encode()
     kept = back.replaced.get("text")
     assert (kept or back.text.encode()).decode("utf-8", "surrogatepass") == text
     assert codec.prepare(event) == (event, payload)
