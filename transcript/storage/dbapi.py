@@ -6,7 +6,6 @@ a SQLite without the WAL-reset fault of 3.7.0 to 3.51.2) is taken where it is in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 try:
@@ -51,9 +50,6 @@ class Connection(driver.Connection):  # type: ignore[misc,name-defined,unused-ig
     """The driver's connection, with what our statements ask for."""
 
     dialect = SQLITE
-
-    def heads(self, names: Sequence[bytes]) -> None:
-        """Return None: beginning a transaction reads no sessions."""
 
     def next_position(self) -> None:
         """Return None: AUTOINCREMENT gives the positions."""

@@ -70,7 +70,6 @@ class PostgresConnection:
         self.raw = raw
         self.backend = backend
         self._positions: Iterator[int] = iter(())
-        self._heads: dict[bytes, Any] = {}
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Any:
         """Execute a statement with `?` for parameters; return its cursor."""
@@ -95,36 +94,21 @@ class PostgresConnection:
         return self.raw.info.transaction_status != pq.TransactionStatus.IDLE
 
     def begin(self, sessions: Sequence[str], events: int, *, durable: bool) -> None:
-        """Begin a transaction; keep other writers from the sessions, reserve positions, read heads."""
+        """Begin a transaction, keep other writers from the sessions and reserve positions."""
         begin = "BEGIN" if durable else "BEGIN; SET LOCAL synchronous_commit = off"
         self._positions = iter(())
-        self._heads = {}
         if not sessions:
             self.several(begin)
             return
-        # In order, so that no two wait for each other. Digits alone, so all may be one round trip.
-        encoded = [name.encode() for name in sessions]
-        locks = ",".join(map(str, sorted({zlib.crc32(name) - (1 << 31) for name in encoded})))
-        names = ",".join(f"'\\x{name.hex()}'" for name in encoded)
+        # In order, so that no two wait for each other. Numbers alone, so that all is one round trip.
+        locks = sorted({zlib.crc32(name.encode()) - (1 << 31) for name in sessions})
         cursor = self.several(
-            f"{begin}; SELECT * FROM onrecord_begin('{{{locks}}}', {events}, ARRAY[{names}]::bytea[])"
+            f"{begin}; SELECT onrecord_begin('{{{','.join(map(str, locks))}}}', {events})"
         )
         while cursor.nextset():
             pass
-        found = cursor.fetchall()
-        first = found[0][0]
+        first = cursor.fetchone()[0]
         self._positions = iter(range(first, first + events))
-        self._heads = dict.fromkeys(encoded) | {row[1]: row[1:] for row in found if row[1]}
-
-    def heads(self, names: Sequence[bytes]) -> list[Any] | None:
-        """Return name, key, version and chain of those of the sessions that are there.
-
-        As they were when the transaction began for them; None if it didn't, or once they were told.
-        """
-        heads, self._heads = self._heads, {}
-        if not all(name in heads for name in names):
-            return None
-        return [heads[name] for name in names if heads[name]]
 
     def next_position(self) -> int:
         """Return the position that the next record gets."""

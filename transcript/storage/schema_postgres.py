@@ -65,25 +65,22 @@ _FIRST = (
     # A writer has its sessions for itself before it has a transaction id: row locks would give it one.
     # Id and positions come together, so that they have the same order; the lock for that is never
     # held while another is waited for, and not until the commit.
-    f"""CREATE FUNCTION onrecord_begin(locks bigint[], events bigint, names bytea[])
-        RETURNS TABLE (first_position bigint, name bytea, session_key bytea, version bigint,
-            chain bytea)
+    f"""CREATE FUNCTION onrecord_begin(sessions bigint[], events bigint) RETURNS bigint
         LANGUAGE plpgsql AS $$
-        #variable_conflict use_column
         DECLARE
-            lock bigint;
-            reserved bigint := 0;
+            session bigint;
+            first bigint := 0;
         BEGIN
-            FOREACH lock IN ARRAY locks LOOP
-                PERFORM pg_advisory_xact_lock({WRITERS}, lock::integer);
+            FOREACH session IN ARRAY sessions LOOP
+                PERFORM pg_advisory_xact_lock({WRITERS}, session::integer);
             END LOOP;
             IF events > 0 THEN
                 BEGIN
                     PERFORM pg_advisory_lock({POSITIONS});
                     PERFORM pg_current_xact_id();
-                    reserved := nextval('records_position_seq');
+                    first := nextval('records_position_seq');
                     IF events > 1 THEN
-                        PERFORM setval('records_position_seq', reserved + events - 1);
+                        PERFORM setval('records_position_seq', first + events - 1);
                     END IF;
                     PERFORM pg_advisory_unlock({POSITIONS});
                 EXCEPTION WHEN OTHERS OR query_canceled THEN
@@ -91,8 +88,7 @@ _FIRST = (
                     RAISE;
                 END;
             END IF;
-            RETURN QUERY SELECT reserved, s.name, s.session_key, s.version, s.chain
-                FROM (VALUES (1)) one LEFT JOIN sessions s ON s.name = ANY (names);
+            RETURN first;
         END $$""",
     # The first transaction id, of those a snapshot saw running, that may write a record: all but those
     # of other databases, and of this one without a writer's lock. The locks are looked at first: who is
