@@ -31,7 +31,7 @@ class Stored(msgspec.Struct):
     """What is stored of a session: by turn its rows and digest, and which turns the model sees."""
 
     there: Standing
-    turns: list[tuple[int, bytes, bytes]]
+    turns: list[tables.StoredTurn]
     shown: set[int]
     deliveries: list[DeliveryHistory]
     findings: list[Finding]

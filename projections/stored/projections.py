@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
 import threading
 from collections.abc import Iterable, Iterator
@@ -12,7 +14,7 @@ from onrecord.projections.findings import Finding, in_order
 from onrecord.projections.rows import Row
 from onrecord.projections.stored import tables
 from onrecord.projections.stored.catching_up import Projector, Superseded
-from onrecord.projections.stored.tables import Standing
+from onrecord.projections.stored.tables import Standing, StoredTurn
 from onrecord.projections.transcript import Transcript, build
 from onrecord.transcript.errors import OnRecordError, StorageError, StorageFailed
 from onrecord.transcript.log import TranscriptLog
@@ -66,14 +68,15 @@ class StoredProjections:
                 try:
                     found = self._log.database.read(
                         f"reading the transcript of session {session!r}",
-                        lambda connection: self._rows(connection, session, full, last),
+                        lambda connection: self._stored(connection, session, full, last),
                     )
+                    if found is not None:
+                        standing, turns = found
+                        rows = _rows(session, standing, turns, full=full, last=last)
+                        return Transcript(session, standing.version, rows)
                 except Damaged as error:
                     logger.warning("%s; it is projected anew", error)
                     self._drop(session)
-                    continue
-                if found is not None:
-                    return found
         except StorageError as error:
             logger.warning("session %r is read from its log: %s", session, error)
         return build(self._log, session, full=full)
@@ -106,32 +109,18 @@ class StoredProjections:
             )  # fmt: skip
         return in_order(found)
 
-    def _rows(
+    def _stored(
         self, connection: Any, session: str, full: bool, last: int | None
-    ) -> Transcript | None:
-        """Return the transcript as stored, None if it isn't there any more."""
+    ) -> tuple[Standing, list[StoredTurn]] | None:
+        """Return where the session stands and its turns, None if it isn't stored any more."""
         connection.execute(connection.dialect.snapshot)
         try:
             there = tables.standing(connection, self._build(), session)
             if there is None or there.number == 0:
                 return None
-            turns = tables.turns(connection, there, full=full, last=last)
+            return there, tables.turns(connection, there, full=full, last=last)
         finally:
             connection.execute("ROLLBACK")
-        rows: list[Row] = []
-        if there.state.summary is not None and not full:
-            rows.append(there.state.summary)
-        count = places = 0
-        for place, blob, sealed in turns:
-            if tables.seal(there.key, place, blob) != sealed:
-                raise Damaged(f"the stored rows of session {session!r}, turn {place}, were changed")
-            rows += tables.decode_rows(blob)
-            count, places = count + 1, places + place
-        if last is None and not full and (count, places) != (there.shown, there.state.places):
-            raise Damaged(f"turns of session {session!r} are missing from the store")
-        if last is None and full and count != there.turns:
-            raise Damaged(f"turns of session {session!r} are missing from the store")
-        return Transcript(session, there.version, rows)
 
     # --- keeping up ------------------------------------------------------------------------------
 
@@ -210,6 +199,41 @@ class StoredProjections:
             doing = f"projecting session {session!r} anew"
             with self._log.database.write(durable=False, doing=doing) as connection:
                 tables.drop_session(connection, there.number)
+
+
+def _rows(
+    session: str, there: Standing, turns: list[StoredTurn], *, full: bool, last: int | None
+) -> list[Row]:
+    """Return the rows of stored turns; raise Damaged unless they are those that were stored."""
+    rows: list[Row] = []
+    if there.state.summary is not None and not full:
+        rows.append(there.state.summary)
+    with _uncollected():
+        for place, blob, sealed in turns:
+            if tables.seal(there.key, place, blob) != sealed:
+                raise Damaged(f"the stored rows of session {session!r}, turn {place}, were changed")
+            rows += tables.decode_rows(blob)
+    if last is None:
+        found = (len(turns), sum(place for place, _, _ in turns))
+        whole = (there.turns, there.turns * (there.turns - 1) // 2)
+        if found != (whole if full else (there.shown, there.state.places)):
+            raise Damaged(f"turns of session {session!r} are missing from the store")
+    return rows
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let no search for cycles go through all objects of the process while many rows are made.
+
+    They have none, and for 10,000 of them the searches took longer than making them.
+    """
+    wanted = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if wanted:
+            gc.enable()
 
 
 def _untold(done: int, total: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import msgspec
@@ -40,6 +40,9 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
     places: int = 0
     aside: dict[int, str] = {}
 
+
+StoredTurn = tuple[int, bytes, bytes]
+"""Place, rows and digest."""
 
 _decode_state = msgspec.msgpack.Decoder(State).decode
 
@@ -228,12 +231,10 @@ def store_names(connection: Any, number: int, names: dict[str, int]) -> None:
 
 def seal(key: bytes, place: int, rows: bytes) -> bytes:
     """Return the digest of a turn's stored rows."""
-    return blake2b(rows, digest_size=DIGEST_BYTES, key=key, salt=place.to_bytes(16)).digest()
+    return sha256(key + place.to_bytes(8) + rows).digest()[:DIGEST_BYTES]
 
 
-def turns(
-    connection: Any, there: Standing, *, full: bool, last: int | None
-) -> list[tuple[int, bytes, bytes]]:
+def turns(connection: Any, there: Standing, *, full: bool, last: int | None) -> list[StoredTurn]:
     """Return place, rows and digest of a session's turns, in order; of the last ones alone those
     that have `last` rows together.
     """
@@ -241,7 +242,7 @@ def turns(
     if not full:
         statement += " AND shown = 1"
     statement += " ORDER BY place" if last is None else " ORDER BY place DESC"
-    found: list[tuple[int, bytes, bytes]] = []
+    found: list[StoredTurn] = []
     cursor = connection.execute(statement, (there.number,))
     size = 0
     for place, rows, sealed, rows_of_turn in cursor:
