@@ -224,7 +224,7 @@ def _joined(rows: Sequence[Row]) -> str:
 
 def _said(text: str) -> str:
     """Return the text as UTF-8 can carry it; blank text is none."""
-    return "" if not text or text.isspace() else clean(text)
+    return "" if text.isspace() else clean(text)
 
 
 def _parsed(arguments: str) -> dict[str, Any] | None:
