@@ -29,7 +29,7 @@ VOCABULARY_VERSION = 1
 ErasureTarget: TypeAlias = dict[Literal["session", "turn", "message"], str | bool]
 
 
-class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A call that the model asked for. `id` is unique in its turn, `arguments` is JSON text."""
 
     id: str

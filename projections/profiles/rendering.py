@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from onrecord.projections.bulk import uncollected
 from onrecord.projections.profiles import (
     anthropic,
     converse,
@@ -46,4 +47,5 @@ def render(rows: Sequence[Row], profile: str, *, annotate: bool = False) -> dict
     renderer = PROFILES.get(profile)
     if renderer is None:
         raise ValueError(f"no profile {profile!r}: use one of {', '.join(PROFILES)}")
-    return renderer(rows, annotate=annotate)
+    with uncollected():
+        return renderer(rows, annotate=annotate)

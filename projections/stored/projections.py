@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import logging
 import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from onrecord.projections.bulk import uncollected
 from onrecord.projections.deliveries import DeliveryHistory
 from onrecord.projections.findings import Finding, in_order
 from onrecord.projections.rows import Row
@@ -208,7 +207,7 @@ def _rows(
     rows: list[Row] = []
     if there.state.summary is not None and not full:
         rows.append(there.state.summary)
-    with _uncollected():
+    with uncollected():
         for place, blob, sealed in turns:
             if tables.seal(there.key, place, blob) != sealed:
                 raise Damaged(f"the stored rows of session {session!r}, turn {place}, were changed")
@@ -219,21 +218,6 @@ def _rows(
         if found != (whole if full else (there.shown, there.state.places)):
             raise Damaged(f"turns of session {session!r} are missing from the store")
     return rows
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let no search for cycles go through all objects of the process while many rows are made.
-
-    They have none, and for 10,000 of them the searches took longer than making them.
-    """
-    wanted = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if wanted:
-            gc.enable()
 
 
 def _untold(done: int, total: int) -> None:
