@@ -16,7 +16,7 @@ import pytest
 from onrecord.transcript.errors import AppendInDoubt, StorageBusy, StorageFailed
 from onrecord.transcript.events import UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
-from onrecord.transcript.storage import dbapi
+from onrecord.transcript.storage import dbapi, files
 from onrecord.transcript.storage.sqlite import SQLiteDatabase
 from onrecord.transcript.verify import verify
 
@@ -274,3 +274,22 @@ def test_openers_at_once_make_one_log(tmp_path: Path) -> None:
     assert [opener.wait(60) for opener in openers] == [0] * 4
     with TranscriptLog.open(tmp_path / "log.db", create=False) as log:
         assert [r.version for r in log.read("s")] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("moved", ["log.db", "log.db-wal", "log.db-shm"])
+def test_a_file_that_is_moved_while_nothing_else_changes_is_noticed(
+    tmp_path: Path, moved: str
+) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        log.append("s", said("m1"))
+        longer_ago = time.time_ns() - 10 * files.SETTLED
+        os.utime(tmp_path, ns=(longer_ago, longer_ago))  # the folder changed long ago
+        log.append("s", said("m2"))
+        log.append("s", said("m3"))
+
+        (tmp_path / moved).rename(tmp_path / "away")
+        with pytest.raises(StorageFailed):
+            log.append("s", said("m4"))
+
+        (tmp_path / "away").rename(tmp_path / moved)
+        assert [r.version for r in log.append("s", said("m4"))] == [4]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 from onrecord.transcript.errors import NotALog, StorageFailed
@@ -28,6 +29,7 @@ _open: dict[tuple[int, int], list[int]] = {}
 
 
 Identity = tuple[int, int]
+Stamp = tuple[int, int, int]
 
 
 def identity(path: str) -> Identity | None:
@@ -58,6 +60,24 @@ def check_same(
                 f"{doing}: {path}{ending} was deleted or replaced while it was open; close the log, "
                 "which saves what stands in it, and open it anew",
             )
+
+
+SETTLED = 1_000_000_000
+"""Nanoseconds after which a folder's time of change tells later changes from the last one."""
+
+
+def unchanged_folder(folder: str, seen: Stamp | None) -> tuple[bool, Stamp | None]:
+    """Tell whether nothing was made, removed or renamed in a folder since `seen`.
+
+    Return also what is `seen` now, to be given next time; None while the last change is too recent.
+    """
+    try:
+        found = os.stat(folder)  # noqa: PTH116 - at each commit, and twice as fast
+    except FileNotFoundError:
+        return False, None
+    stamp = (found.st_dev, found.st_ino, found.st_mtime_ns)
+    settled = time.time_ns() - found.st_mtime_ns > SETTLED
+    return stamp == seen, stamp if settled else None
 
 
 def claim(path: str, *, create: bool) -> Identity:

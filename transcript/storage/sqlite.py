@@ -78,6 +78,8 @@ class SQLiteDatabase(Database):
         self._lock = threading.RLock()
         self._watching = threading.Lock()
         self.signal = Signal()
+        self._folder = "" if self.path is None else str(Path(self.path).parent)
+        self._seen: files.Stamp | None = None
         self._beside: tuple[files.Identity | None, ...] = ()
         self._writer: Any = None
         self._synchronous = "FULL"
@@ -193,7 +195,7 @@ class SQLiteDatabase(Database):
         if self.path is not None:
             connection.execute("PRAGMA schema_version").fetchone()  # opens them
             found = tuple(files.identity(self.path + ending) for ending in files.BESIDE)
-            self._beside = () if None in found else found
+            self._beside, self._seen = () if None in found else found, None
 
     def _rollback(self, connection: Any) -> None:
         try:
@@ -266,7 +268,11 @@ class SQLiteDatabase(Database):
     def same_file(self, doing: str) -> None:
         """Raise StorageFailed if a file at the path, or beside it, isn't the one that was opened."""
         if self.path is not None:
-            files.check_same(self.path, self._file, self._beside, doing)
+            same, seen = files.unchanged_folder(self._folder, self._seen)
+            if not same:
+                self._seen = None
+                files.check_same(self.path, self._file, self._beside, doing)
+                self._seen = seen
 
     # --- reading ---------------------------------------------------------------------------------
 
