@@ -21,6 +21,8 @@ T = TypeVar("T")
 NAMES_AT_ONCE = 500
 """Names that one statement looks for."""
 DIGEST_BYTES = 16
+PLACE_BITS = 32
+"""Bits of a turn's key that are its place."""
 
 _encode = msgspec.msgpack.Encoder().encode
 decode_rows = msgspec.msgpack.Decoder(list[Row]).decode
@@ -71,11 +73,11 @@ _BEHIND = (
 )
 _CUT = (
     "SELECT place, first_version, generation FROM projected_turns "
-    "WHERE number = ? AND clean = 1 AND place <= ? ORDER BY place DESC LIMIT 1"
+    "WHERE id >= ? AND id <= ? AND clean = 1 ORDER BY id DESC LIMIT 1"
 )
 _TURN = (
-    "INSERT INTO projected_turns (number, place, first_version, generation, clean, closed, shown, "
-    "size, rows, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number, place) DO UPDATE "
+    "INSERT INTO projected_turns (id, number, place, first_version, generation, clean, closed, "
+    "shown, size, rows, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
     "SET first_version = excluded.first_version, generation = excluded.generation, "
     "clean = excluded.clean, closed = excluded.closed, shown = excluded.shown, "
     "size = excluded.size, rows = excluded.rows, digest = excluded.digest"
@@ -117,6 +119,11 @@ def _decoded(decode: Callable[[bytes], T], blob: bytes) -> T:
         ) from error
 
 
+def turn_id(number: int, place: int = 0) -> int:
+    """Return the key of a stored turn: a session's turns lie together, in order."""
+    return (number << PLACE_BITS) + place
+
+
 def behind(connection: Any, build: int) -> list[tuple[str, int]]:
     """Return the sessions that have records which the build doesn't, and how many."""
     return [(name.decode(), n) for name, n in connection.execute(_BEHIND, (build,)).fetchall()]
@@ -124,7 +131,9 @@ def behind(connection: Any, build: int) -> list[tuple[str, int]]:
 
 def cut(connection: Any, there: Standing) -> Cut:
     """Return the latest place where a fold of the session may begin."""
-    row = connection.execute(_CUT, (there.number, there.state.last)).fetchone()
+    row = connection.execute(
+        _CUT, (turn_id(there.number), turn_id(there.number, there.state.last))
+    ).fetchone()
     if row is None or row[0] == 0:
         return Cut()
     place, first_version, generation = row
@@ -149,8 +158,10 @@ def places(connection: Any, number: int, names: Iterable[str]) -> dict[str, int]
 
 def soil(connection: Any, number: int, place: int) -> None:
     """Let no fold begin after a place (0 and below: nowhere but at the start)."""
-    statement = "UPDATE projected_turns SET clean = 0 WHERE number = ? AND clean = 1 AND place > ?"
-    connection.execute(statement, (number, max(place, 0)))
+    connection.execute(
+        "UPDATE projected_turns SET clean = 0 WHERE id > ? AND id < ? AND clean = 1",
+        (turn_id(number, max(place, 0)), turn_id(number + 1)),
+    )
 
 
 def is_there(connection: Any, build: int) -> bool:
@@ -202,8 +213,9 @@ def store_turns(connection: Any, there: Standing, turns: Sequence[Turn]) -> None
         blob = _encode(turn.view.rows)
         closed = int(turn.view.facts.closed_at is not None)
         rows.append(
-            (number, turn.place, turn.first_version, turn.generation, int(turn.clean), closed,
-             int(turn.shown), len(turn.view.rows), blob, seal(there.key, turn.place, blob))
+            (turn_id(number, turn.place), number, turn.place, turn.first_version, turn.generation,
+             int(turn.clean), closed, int(turn.shown), len(turn.view.rows), blob,
+             seal(there.key, turn.place, blob))
         )  # fmt: skip
     connection.executemany(_TURN, rows)
     old = [(number, turn.place) for turn in turns if turn.stored]
@@ -238,12 +250,19 @@ def turns(connection: Any, there: Standing, *, full: bool, last: int | None) -> 
     """Return place, rows and digest of a session's turns, in order; of the last ones alone those
     that have `last` rows together.
     """
-    statement = "SELECT place, rows, digest, size FROM projected_turns WHERE number = ?"
+    number = there.number
+    where, of, order = "id >= ? AND id < ?", (turn_id(number), turn_id(number + 1)), "id"
+    if not full and there.shown < there.turns // 2:  # few: there is an index of them
+        where, of, order = "number = ?", (number,), "place"
     if not full:
-        statement += " AND shown = 1"
-    statement += " ORDER BY place" if last is None else " ORDER BY place DESC"
+        where += " AND shown = 1"
+    if last is not None:
+        order += " DESC"
+    statement = (
+        f"SELECT place, rows, digest, size FROM projected_turns WHERE {where} ORDER BY {order}"
+    )
     found: list[StoredTurn] = []
-    cursor = connection.execute(statement, (there.number,))
+    cursor = connection.execute(statement, of)
     size = 0
     for place, rows, sealed, rows_of_turn in cursor:
         found.append((place, rows, sealed))

@@ -117,6 +117,7 @@ _SECOND = (
         state BLOB NOT NULL,
         UNIQUE (session_key, build)
     )""",
+    # `id`: the session's number and the place, so that a session's turns lie together in order.
     # `place`: how many turns began before it. `generation`: the newest lease before it. `clean`: from
     # its first version on, no event names anything of the turns before. `shown`: the model sees it.
     """CREATE TABLE projected_turns (
@@ -130,11 +131,9 @@ _SECOND = (
         shown INTEGER NOT NULL,
         size INTEGER NOT NULL,
         rows BLOB NOT NULL,
-        digest BLOB NOT NULL,
-        UNIQUE (number, place)
+        digest BLOB NOT NULL
     )""",
     "CREATE INDEX projected_turns_shown ON projected_turns (number, place) WHERE shown = 1",
-    "CREATE INDEX projected_turns_clean ON projected_turns (number, place) WHERE clean = 1",
     # Which turn first named something: `name` is a digest of it.
     """CREATE TABLE projected_names (
         number INTEGER NOT NULL REFERENCES projected_sessions (number),
