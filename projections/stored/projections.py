@@ -183,8 +183,7 @@ class StoredProjections:
         build = database.read("finding the build", lambda c: tables.live_build(c, CODE))
         if build == 0:
             with database.write(durable=False, doing="beginning a build") as connection:
-                build = tables.live_build(connection, CODE)
-                build = build or tables.new_build(connection, CODE, live=True)
+                build = tables.first_build(connection, CODE)
         return build
 
     def _drop(self, session: str) -> None:

@@ -298,13 +298,20 @@ def live_build(connection: Any, code: int) -> int:
     return int(row[0])
 
 
+def first_build(connection: Any, code: int) -> int:
+    """Return the live build of these rules; make one where there is none. Only one does at a time."""
+    if connection.dialect.in_turn:
+        connection.execute(connection.dialect.in_turn, ("projection_builds",))
+    return live_build(connection, code) or new_build(connection, code, live=True)
+
+
 def new_build(connection: Any, code: int, *, live: bool) -> int:
     """Enter a build and return its number."""
-    connection.execute(
-        "INSERT INTO projection_builds (code, live, started_at) VALUES (?, ?, ?)",
+    row = connection.execute(
+        "INSERT INTO projection_builds (code, live, started_at) VALUES (?, ?, ?) RETURNING build",
         (code, int(live), now()),
-    )
-    return int(connection.execute("SELECT max(build) FROM projection_builds").fetchone()[0])
+    ).fetchone()
+    return int(row[0])
 
 
 def others(connection: Any, build: int, code: int) -> list[int]:

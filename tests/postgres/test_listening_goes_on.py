@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import psycopg
 from postgres_server import Server
+from psycopg.conninfo import conninfo_to_dict
 from standby_server import control, copy_of, wait_for
 
 from onrecord.transcript.events import UserMessageReceived
@@ -65,7 +65,7 @@ def follow_while(harm: Callable[[], None], mine: TranscriptLog, others: Transcri
 
 
 def test_over_an_end_of_its_connection(postgres_server: Server, postgres_url: str) -> None:
-    listens = f"{LISTENS}'{psycopg.conninfo.conninfo_to_dict(postgres_url)['dbname']}'"
+    listens = f"{LISTENS}'{conninfo_to_dict(postgres_url)['dbname']}'"
     ended: list[object] = []
 
     def end() -> None:
