@@ -27,7 +27,7 @@ from onrecord.transcript.storage.signal import Signal
 
 T = TypeVar("T")
 
-POOL_SIZE, POOL_OVERFLOW = 5, 59
+READERS, READERS_MORE = 5, 59
 """Reading connections that are kept, and those beyond while many threads read at once."""
 DAMAGE_SHOWN = 20
 """Faults that SQLite names at most."""
@@ -85,22 +85,20 @@ class SQLiteDatabase(Database):
         self._synchronous = "FULL"
         self._watcher: Any = None
         self._engine: Engine | None = None
+        self._idle: list[Any] = []
         if self.path is None:
-            memory = getattr(self, "_memory", None) or self._connect()
-            self._memory = memory
-            self._pool: Pool = StaticPool(lambda: memory)
-        else:
-            # A read leaves no transaction behind that would have to be rolled back.
-            self._pool = QueuePool(
-                self._connect, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, reset_on_return=None
-            )
+            self._memory = getattr(self, "_memory", None) or self._connect()
 
     @property
     def engine(self) -> Engine:
         """SQLAlchemy's engine, made when it is first used: loading its dialects takes a while."""
         if self._engine is None:
+            if self.path is None:
+                pool: Pool = StaticPool(lambda: self._memory)
+            else:
+                pool = QueuePool(self._connect, pool_size=READERS, max_overflow=READERS_MORE)
             self._engine = create_engine(
-                "sqlite://", module=dbapi.driver, pool=self._pool, hide_parameters=True
+                "sqlite://", module=dbapi.driver, pool=pool, hide_parameters=True
             )
         return self._engine
 
@@ -285,11 +283,18 @@ class SQLiteDatabase(Database):
                     return run(self._write_connection())
             self._check_open()
             self.same_file(doing)
-            raw = self._pool.connect()
+            # A list, because SQLAlchemy's pool costs more than the read itself.
+            connection = self._idle.pop() if self._idle else self._connect()
             try:
-                return run(raw.driver_connection)
-            finally:
-                raw.close()
+                found = run(connection)
+            except BaseException:
+                connection.close()  # nobody knows in which state it is
+                raise
+            if len(self._idle) < READERS and not self._closed:
+                self._idle.append(connection)
+            else:
+                connection.close()
+            return found
 
         return self._retry(attempt, doing)
 
@@ -350,13 +355,16 @@ class SQLiteDatabase(Database):
                 if connection is not None:
                     connection.close()
             self._watcher = self._writer = self._memory = None
-            self._pool.dispose()
+            while self._idle:
+                self._idle.pop().close()
+            if self._engine is not None:
+                self._engine.dispose()
         if self._file is not None:
             files.release(self._file)
 
     def _after_fork(self) -> None:
         if self.path is not None:
-            _abandoned.extend((self._writer, self._watcher, self._pool, self._engine))
+            _abandoned.extend((self._writer, self._watcher, *self._idle, self._engine))
         self._reset()
 
 
