@@ -29,7 +29,7 @@ logger = logging.getLogger("onrecord.projections")
 BATCH = 2_000
 """Records that are folded in before they are stored."""
 TAIL_TURNS = 16
-"""Turns that a fold lets go of once they are stored: then it begins anew at the latest cut."""
+"""Turns that a fold may hold before the latest at which it could begin; a longer one is let go."""
 TAILS = 512
 """Sessions whose folds are kept in memory, each with its last turns."""
 ATTEMPTS = 100
@@ -130,6 +130,8 @@ class Projector:
     def _advance(self, session: str, there: Standing, news: News | None) -> None:
         tail = self._tails.pop(session) if news is not None else self._resume(session, there)
         while tail.version < there.log_version:
+            if _is_long(tail):
+                tail = self._resume(session, there)
             if news is None:
                 news = self._database.read(
                     f"reading session {session!r}",
@@ -141,9 +143,8 @@ class Projector:
             tail.check()
             self._store(tail, there)
             news = None
-            if tail.next_cut - tail.cut.place > TAIL_TURNS:
-                tail = self._resume(session, there)
-        self._tails[session] = tail
+        if not _is_long(tail):
+            self._tails[session] = tail
         while len(self._tails) > TAILS:
             self._tails.popitem(last=False)
 
@@ -207,6 +208,11 @@ class Projector:
                 self._begin(connection, found)
             found.state.aside = {**found.state.aside, version: reason}
             tables.move(connection, found, found.version, found.turns)
+
+
+def _is_long(tail: Tail) -> bool:
+    """Tell whether a fold that begins at a later turn would do as well."""
+    return tail.next_cut - tail.cut.place > TAIL_TURNS
 
 
 def _fold(tail: Tail, there: Standing, news: News) -> None:

@@ -26,7 +26,7 @@ PLACE_BITS = 32
 
 _encode = msgspec.msgpack.Encoder().encode
 decode_rows = msgspec.msgpack.Decoder(list[Row]).decode
-_decode_history = msgspec.msgpack.Decoder(DeliveryHistory).decode
+_decode_deliveries = msgspec.msgpack.Decoder(list[DeliveryHistory]).decode
 _decode_findings = msgspec.msgpack.Decoder(list[Finding]).decode
 
 
@@ -81,6 +81,9 @@ _TURN = (
     "SET first_version = excluded.first_version, generation = excluded.generation, "
     "clean = excluded.clean, closed = excluded.closed, shown = excluded.shown, "
     "size = excluded.size, rows = excluded.rows, digest = excluded.digest"
+)
+_TOLD = (
+    "INSERT INTO {} (id, told) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET told = excluded.told"
 )
 _NAME = (
     "INSERT INTO projected_names (number, name, place) VALUES (?, ?, ?) "
@@ -191,8 +194,8 @@ def hide_before(connection: Any, number: int, place: int) -> None:
     """Take the closed turns before a place out of the model's view: a summary stands for them."""
     connection.execute(
         "UPDATE projected_turns SET shown = 0 "
-        "WHERE number = ? AND place < ? AND closed = 1 AND shown = 1",
-        (number, place),
+        "WHERE id >= ? AND id < ? AND closed = 1 AND shown = 1",
+        (turn_id(number), turn_id(number, place)),
     )
 
 
@@ -218,21 +221,16 @@ def store_turns(connection: Any, there: Standing, turns: Sequence[Turn]) -> None
              seal(there.key, turn.place, blob))
         )  # fmt: skip
     connection.executemany(_TURN, rows)
-    old = [(number, turn.place) for turn in turns if turn.stored]
-    told = [
-        (number, history.versions[0], turn.place, _encode(history))
-        for turn in turns
-        for history in turn.deliveries
-    ]
-    found = [(number, turn.place, _encode(turn.findings)) for turn in turns if turn.findings]
-    for statement, parameters in (
-        ("DELETE FROM projected_deliveries WHERE number = ? AND place = ?", old),
-        ("DELETE FROM projected_findings WHERE number = ? AND place = ?", old),
-        ("INSERT INTO projected_deliveries VALUES (?, ?, ?, ?)", told),
-        ("INSERT INTO projected_findings VALUES (?, ?, ?)", found),
+    for table, told in (
+        ("projected_deliveries", [(turn, turn.deliveries) for turn in turns]),
+        ("projected_findings", [(turn, turn.findings) for turn in turns]),
     ):
-        if parameters:
-            connection.executemany(statement, parameters)
+        new = [(turn_id(number, turn.place), _encode(some)) for turn, some in told if some]
+        gone = [(turn_id(number, turn.place),) for turn, some in told if turn.stored and not some]
+        if new:
+            connection.executemany(_TOLD.format(table), new)
+        if gone:
+            connection.executemany(f"DELETE FROM {table} WHERE id = ?", gone)
 
 
 def store_names(connection: Any, number: int, names: dict[str, int]) -> None:
@@ -275,16 +273,19 @@ def turns(connection: Any, there: Standing, *, full: bool, last: int | None) -> 
 
 def deliveries(connection: Any, number: int) -> list[DeliveryHistory]:
     """Return the deliveries of a session, by first attempt."""
-    statement = "SELECT history FROM projected_deliveries WHERE number = ? ORDER BY first_version"
-    rows = connection.execute(statement, (number,)).fetchall()
-    return [_decoded(_decode_history, row[0]) for row in rows]
+    told = _told(connection, "projected_deliveries", number, _decode_deliveries)
+    return sorted(told, key=lambda history: history.versions[0])
 
 
 def findings(connection: Any, number: int) -> list[Finding]:
     """Return the findings of a session, by turn."""
-    statement = "SELECT found FROM projected_findings WHERE number = ? ORDER BY place"
-    rows = connection.execute(statement, (number,)).fetchall()
-    return [finding for row in rows for finding in _decoded(_decode_findings, row[0])]
+    return _told(connection, "projected_findings", number, _decode_findings)
+
+
+def _told(connection: Any, table: str, number: int, decode: Callable[[bytes], list[T]]) -> list[T]:
+    statement = f"SELECT told FROM {table} WHERE id >= ? AND id < ? ORDER BY id"
+    rows = connection.execute(statement, (turn_id(number), turn_id(number + 1))).fetchall()
+    return [one for row in rows for one in _decoded(decode, row[0])]
 
 
 # --- builds ---------------------------------------------------------------------------------------
@@ -333,7 +334,10 @@ def numbers_of(connection: Any, build: int, limit: int) -> list[int]:
 
 def drop_session(connection: Any, number: int) -> None:
     """Remove what is stored of a session in a build."""
-    for table in ("turns", "names", "deliveries", "findings", "sessions"):
+    of = (turn_id(number), turn_id(number + 1))
+    for table in ("turns", "deliveries", "findings"):
+        connection.execute(f"DELETE FROM projected_{table} WHERE id >= ? AND id < ?", of)
+    for table in ("names", "sessions"):
         connection.execute(f"DELETE FROM projected_{table} WHERE number = ?", (number,))
 
 

@@ -122,7 +122,7 @@ _SECOND = (
     # its first version on, no event names anything of the turns before. `shown`: the model sees it.
     """CREATE TABLE projected_turns (
         id INTEGER PRIMARY KEY,
-        number INTEGER NOT NULL REFERENCES projected_sessions (number),
+        number INTEGER NOT NULL,
         place INTEGER NOT NULL,
         first_version INTEGER NOT NULL,
         generation INTEGER NOT NULL,
@@ -141,19 +141,9 @@ _SECOND = (
         place INTEGER NOT NULL,
         PRIMARY KEY (number, name)
     ) WITHOUT ROWID""",
-    """CREATE TABLE projected_deliveries (
-        number INTEGER NOT NULL REFERENCES projected_sessions (number),
-        first_version INTEGER NOT NULL,
-        place INTEGER NOT NULL,
-        history BLOB NOT NULL,
-        PRIMARY KEY (number, first_version)
-    ) WITHOUT ROWID""",
-    """CREATE TABLE projected_findings (
-        number INTEGER NOT NULL REFERENCES projected_sessions (number),
-        place INTEGER NOT NULL,
-        found BLOB NOT NULL,
-        PRIMARY KEY (number, place)
-    ) WITHOUT ROWID""",
+    # What was sent in a turn, and what an audit finds in it; `id` is the turn's.
+    "CREATE TABLE projected_deliveries (id INTEGER PRIMARY KEY, told BLOB NOT NULL)",
+    "CREATE TABLE projected_findings (id INTEGER PRIMARY KEY, told BLOB NOT NULL)",
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)

@@ -98,10 +98,9 @@ def test_deliveries_and_findings_are_checked_too(tmp_path: Path) -> None:
 
         with log.database.write() as connection:
             connection.execute("DELETE FROM projected_deliveries")
-            found = msgspec.msgpack.encode([])
+            found = msgspec.msgpack.encode([_finding()])
             connection.execute(
-                "INSERT INTO projected_findings SELECT number, 1, ? FROM projected_sessions",
-                (found[:0] + msgspec.msgpack.encode([_finding()]),),
+                "INSERT INTO projected_findings SELECT min(id), ? FROM projected_turns", (found,)
             )
 
         details = " ".join(fault.detail for fault in stored.check())
