@@ -140,11 +140,11 @@ def _assign(facts: Facts) -> list[Line]:
     answers = [d for d in facts.deliveries.values() if d.kind != "notice" and d.takes]
     for delivery in answers:
         if delivery.message:
-            line = lines.get(f"m:{delivery.message}")
-            if line is None:
-                line = Line(delivery.first, "", message=delivery.message)
-                lines[f"m:{delivery.message}"] = line
-            _give(line, delivery)
+            named = lines.get(f"m:{delivery.message}")
+            if named is None:
+                named = Line(delivery.first, "", message=delivery.message)
+                lines[f"m:{delivery.message}"] = named
+            _give(named, delivery)
     unnamed = [delivery for delivery in answers if not delivery.message]
     if unnamed:
         _match(lines, unnamed)

@@ -249,7 +249,8 @@ def turns(connection: Any, there: Standing, *, full: bool, last: int | None) -> 
     that have `last` rows together.
     """
     number = there.number
-    where, of, order = "id >= ? AND id < ?", (turn_id(number), turn_id(number + 1)), "id"
+    of: tuple[int, ...] = (turn_id(number), turn_id(number + 1))
+    where, order = "id >= ? AND id < ?", "id"
     if not full and there.shown < there.turns // 2:  # few: there is an index of them
         where, of, order = "number = ?", (number,), "place"
     if not full:
