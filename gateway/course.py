@@ -26,7 +26,7 @@ from onrecord.transcript.mending import storable
 TRIES = 4
 """Times that one part is tried at most."""
 HELD = timedelta(seconds=1)
-"""How long the outcome of an edit may wait, to be said with that of the edits that follow it."""
+"""Age from which the outcome of an edit is said with the next attempt; a younger one waits for more."""
 LONGEST_WAIT = 60.0
 """Seconds that a sender sleeps for a rate limit; a later time is handed to the caller."""
 

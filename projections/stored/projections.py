@@ -39,8 +39,8 @@ class StoredProjections:
     """The stored projections of a log. Safe for threads; several processes may have the same.
 
     What was appended before a call is in what it returns. Rows that were damaged in the store are
-    projected anew from the log, and a warning is logged; where nothing can be stored, what is asked
-    for is made from the log alone.
+    projected anew from the log, and a warning is logged; where nothing can be stored, a transcript is
+    made from the log alone.
     """
 
     def __init__(self, log: TranscriptLog) -> None:
@@ -56,8 +56,9 @@ class StoredProjections:
         """Return a session's transcript, as the model is to see it, up to its newest record.
 
         `full`: with what compaction and rewind took out of the model's view. `last`: only the last
-        turns that have this many rows together. Raise DeliveredNotProjected if what was delivered
-        isn't in the rows.
+        turns that have this many rows together; all of them where nothing can be stored. A record
+        that can't be read or folded in is left out, and `findings` says so. Raise
+        DeliveredNotProjected if what was delivered isn't in the rows.
         """
         try:
             for _ in range(TRIES):

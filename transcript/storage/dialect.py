@@ -12,9 +12,10 @@ class Dialect:
     """The words of one database.
 
     `clock`: µs since 1970 by its own clock. `settled`: a condition on a record `r` that no record with
-    a lower position can still be committed. `blank_chain`: 32 zero bytes. `snapshot`: begins a transaction
-    whose reads all see the same. `in_turn`: a statement with a name as parameter, which gets past no other
-    transaction that said it of that name, until its end; empty where there is one writer at a time.
+    a lower position can still be committed. `blank_chain`: 32 zero bytes. `rows_at_once`: records that
+    one INSERT takes. `snapshot`: begins a transaction whose reads all see the same. `in_turn`: a statement
+    with a name as parameter, which gets past no other transaction that said it of that name, until its
+    end; empty where there is one writer at a time.
     """
 
     name: str

@@ -283,7 +283,8 @@ def _insert(connection: Any, rows: Sequence[Row]) -> None:
         values.append(connection.next_position())
         values += row.values
     last = connection.execute(_insertion(len(rows)), values).lastrowid
-    # What one statement inserts gets positions one after the other: nobody else writes.
+    # What one statement inserts gets positions one after the other: on SQLite nobody
+    # else writes, on PostgreSQL they were reserved.
     for position, row in enumerate(rows, last - len(rows) + 1 if first is None else first):
         force_setattr(row.record, "position", position)
 

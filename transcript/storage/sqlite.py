@@ -28,7 +28,7 @@ from onrecord.transcript.storage.signal import Signal
 T = TypeVar("T")
 
 READERS, READERS_MORE = 5, 59
-"""Reading connections that are kept, and those beyond while many threads read at once."""
+"""Reading connections that are kept, and those that the engine makes beyond while many select."""
 DAMAGE_SHOWN = 20
 """Faults that SQLite names at most."""
 
