@@ -45,7 +45,7 @@ def cutting(
 def silencing(postgres_server: Server, postgres_url: str) -> Iterator[tuple[Proxy, TranscriptLog]]:
     with (
         proxy_over_tcp(postgres_server, postgres_url) as (proxy, url),
-        TranscriptLog.open(f"{url}?{SHORT}", busy_timeout=10) as log,
+        TranscriptLog.open(f"{url}?{SHORT}", busy_timeout=6) as log,
     ):
         proxy.silent = True
         yield proxy, log
