@@ -18,7 +18,8 @@
     ├── NotALog                  the file or database isn't ours; it was left untouched
     ├── SchemaVersionMismatch
     ├── ImportRefused            a line of an interchange file can't be taken
-    └── DeliveredNotProjected    the promise is broken (raised by onrecord.projections.promise)
+    ├── DeliveredNotProjected    the promise is broken (raised by onrecord.projections.promise)
+    └── RecordsSetAside          nobody can tell (raised by onrecord.projections.stored)
 
 Each error answers three questions: `stored` (yes, no, unknown: is the event in the log?), `may_send`
 (may the text go out now?) and `may_retry` (may the same append, with the same ids, be tried again?).

@@ -14,15 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onrecord.projections.stored.check import Fault
-    from onrecord.projections.stored.projections import StoredProjections
+    from onrecord.projections.stored.projections import RecordsSetAside, StoredProjections
     from onrecord.projections.stored.runner import Runner
     from onrecord.projections.stored.waiting import AsyncStoredProjections
 
-__all__ = ["AsyncStoredProjections", "Fault", "Runner", "StoredProjections"]
+__all__ = [
+    "AsyncStoredProjections",
+    "Fault",
+    "RecordsSetAside",
+    "Runner",
+    "StoredProjections",
+]
 
 _HOME = {
     "AsyncStoredProjections": "waiting",
     "Fault": "check",
+    "RecordsSetAside": "projections",
     "Runner": "runner",
     "StoredProjections": "projections",
 }

@@ -8,13 +8,14 @@ the log, and what a crash takes is folded again.
 from __future__ import annotations
 
 import logging
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from onrecord.projections.stored import tables
+from onrecord.projections.stored import builds, tables
 from onrecord.projections.stored.names import sought_by
 from onrecord.projections.stored.tables import Standing
 from onrecord.projections.stored.tail import Cut, Tail, Touched
@@ -30,6 +31,8 @@ BATCH = 2_000
 """Records that are folded in before they are stored."""
 TAIL_TURNS = 16
 """Turns that a fold may hold before the latest at which it could begin; a longer one is let go."""
+FOLDED_AT_ONCE = 256
+"""Locks that sessions share by their names."""
 TAILS = 512
 """Sessions whose folds are kept in memory, each with its last turns."""
 ATTEMPTS = 100
@@ -61,13 +64,17 @@ class News(msgspec.Struct, frozen=True):
 
 
 class Projector:
-    """Brings sessions up to the log, in one build. Not safe for threads."""
+    """Brings sessions up to the log, in one build. Safe for threads: each session is folded by one at
+    a time, and others aren't kept waiting.
+    """
 
     def __init__(self, log: TranscriptLog, build: int) -> None:
         self.build = build
         self._log = log
         self._database = log.database
         self._tails: OrderedDict[str, Tail] = OrderedDict()
+        self._folding = [threading.RLock() for _ in range(FOLDED_AT_ONCE)]
+        self._keeping = threading.Lock()
 
     def standing(self, session: str) -> Standing | None:
         """Return where the session stands, None if the log has none of that name."""
@@ -82,34 +89,44 @@ class Projector:
         A record that can't be read or folded in is set aside: the session goes on without it, and its
         findings say so. Raise DeliveredNotProjected, StorageError, Superseded.
         """
+        with self._lock(session):
+            return self._catch_up(session)
+
+    def _lock(self, session: str) -> threading.RLock:
+        return self._folding[hash(session) % FOLDED_AT_ONCE]
+
+    def _catch_up(self, session: str) -> Standing | None:
         for _ in range(ATTEMPTS):
+            tail = self._tails.get(session)
             there, news = self._database.read(
-                f"asking how far session {session!r} is projected", lambda c: self._look(c, session)
+                f"asking how far session {session!r} is projected",
+                lambda c: self._look(c, session, tail),  # noqa: B023 - run at once
             )
             if there is None or there.version >= there.log_version:
                 return there
             try:
-                self._advance(session, there, news)
+                self._advance(session, there, tail, news)
                 return there
             except Overtaken:
-                self._tails.pop(session, None)
+                self.forget(session)
             except Touched as touched:
-                self._tails.pop(session, None)
+                self.forget(session)
                 self._soil(session, there, touched.place)
             except Poisoned as poisoned:
-                self._tails.pop(session, None)
+                self.forget(session)
                 self._set_aside(session, poisoned)
             except BaseException:
-                self._tails.pop(session, None)
+                self.forget(session)
                 raise
         raise StorageFailed(
             f"session {session!r} was moved on by others {ATTEMPTS} times in a row; try again"
         )
 
-    def _look(self, connection: Any, session: str) -> tuple[Standing | None, News | None]:
+    def _look(
+        self, connection: Any, session: str, tail: Tail | None
+    ) -> tuple[Standing | None, News | None]:
         """Return where the session stands and, if its fold is at hand, what came since."""
         there = tables.standing(connection, self.build, session)
-        tail = self._tails.get(session)
         if there is None or there.version >= there.log_version:
             return there, None
         if tail is None or tail.version != there.version or there.number == 0:
@@ -118,7 +135,19 @@ class Projector:
 
     def forget(self, session: str) -> None:
         """Drop the fold of a session: the next one begins at what is stored."""
-        self._tails.pop(session, None)
+        with self._keeping:
+            self._tails.pop(session, None)
+
+    def drop(self, session: str) -> None:
+        """Remove what is stored of a session, so that it is projected anew."""
+        with self._lock(session):
+            self.forget(session)
+            there = self.standing(session)
+            if there is None or there.number == 0:
+                return
+            doing = f"projecting session {session!r} anew"
+            with self._database.write(durable=False, doing=doing) as connection:
+                tables.drop_session(connection, there.number)
 
     def _soil(self, session: str, there: Standing, place: int) -> None:
         doing = f"projecting session {session!r} anew from an earlier turn"
@@ -127,8 +156,10 @@ class Projector:
 
     # --- one session -----------------------------------------------------------------------------
 
-    def _advance(self, session: str, there: Standing, news: News | None) -> None:
-        tail = self._tails.pop(session) if news is not None else self._resume(session, there)
+    def _advance(self, session: str, there: Standing, tail: Tail | None, news: News | None) -> None:
+        self.forget(session)
+        if tail is None or news is None:
+            tail = self._resume(session, there)
         while tail.version < there.log_version:
             if _is_long(tail):
                 tail = self._resume(session, there)
@@ -144,9 +175,13 @@ class Projector:
             self._store(tail, there)
             news = None
         if not _is_long(tail):
+            self._keep(session, tail)
+
+    def _keep(self, session: str, tail: Tail) -> None:
+        with self._keeping:
             self._tails[session] = tail
-        while len(self._tails) > TAILS:
-            self._tails.popitem(last=False)
+            while len(self._tails) > TAILS:
+                self._tails.popitem(last=False)
 
     def _resume(self, session: str, there: Standing) -> Tail:
         """Fold what is stored again, from the latest cut on."""
@@ -192,7 +227,7 @@ class Projector:
         tail.settle(turns)
 
     def _begin(self, connection: Any, there: Standing) -> None:
-        if not tables.is_there(connection, self.build):
+        if not builds.is_there(connection, self.build):
             raise Superseded
         if not tables.begin(connection, self.build, there):
             raise Overtaken

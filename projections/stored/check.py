@@ -37,32 +37,28 @@ class Stored(msgspec.Struct):
     findings: list[Finding]
 
 
-def read(connection: Any, build: int, session: str) -> Stored | None:
-    """Return all that is stored of a session, None if there is nothing."""
-    connection.execute(connection.dialect.snapshot)
-    try:
-        there = tables.standing(connection, build, session)
-        if there is None or there.number == 0:
-            return None
-        shown = tables.turns(connection, there, full=False, last=None)
-        return Stored(
-            there,
-            tables.turns(connection, there, full=True, last=None),
-            {place for place, _, _ in shown},
-            tables.deliveries(connection, there.number),
-            tables.findings(connection, there.number),
-        )
-    finally:
-        connection.execute("ROLLBACK")
+def read(connection: Any, there: Standing) -> Stored:
+    """Return all that is stored of a session."""
+    return Stored(
+        there,
+        tables.all_turns(connection, there.number),
+        tables.shown_places(connection, there.number),
+        tables.deliveries(connection, there.number),
+        tables.findings(connection, there.number),
+    )
 
 
 def check(log: TranscriptLog, session: str, stored: Stored) -> Iterator[Fault]:
     """Compare what is stored with a fold of the log, and hold the rows against the promise."""
-    records = list(_records(log, session, stored.there))
+    there = stored.there
+    records = list(_records(log, session, there))
     conversation, reading = Conversation(), Reading()
     for record in records:
         conversation.apply(record)
         reading.take(record)
+    for version, reason in there.state.aside.items():
+        detail = f"version {version} can't be projected and was left out: {reason}"
+        yield Fault(session=session, turn="", detail=detail)
     yield from _rows(session, stored, conversation, reading)
     yield from _beside(session, stored, conversation, records)
 

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from onrecord.projections.stored import tables
+from onrecord.projections.stored import builds, tables
 from onrecord.projections.stored.catching_up import Projector
 from onrecord.transcript.log import TranscriptLog
 
@@ -28,7 +28,7 @@ def rebuild(log: TranscriptLog, code: int, progress: Progress, jobs: int) -> int
     """
     database = log.database
     with database.write(doing="beginning a build") as connection:
-        build = tables.new_build(connection, code, live=False)
+        build = builds.new_build(connection, code, live=False)
     sessions = database.read("listing sessions", lambda c: tables.behind(c, build))
     total = sum(count for _, count in sessions)
     done = 0
@@ -37,8 +37,8 @@ def rebuild(log: TranscriptLog, code: int, progress: Progress, jobs: int) -> int
         done += count
         progress(done, total)
     with database.write(doing="letting a build be read") as connection:
-        tables.set_live(connection, build)
-        old = tables.others(connection, build, code)
+        builds.set_live(connection, build)
+        old = builds.others(connection, build, code)
     for number in old:
         _drop(log, number)
     return done
@@ -105,9 +105,9 @@ def _project_here(names: Sequence[str]) -> None:
 def _drop(log: TranscriptLog, build: int) -> None:
     while True:
         with log.database.write(durable=False, doing="removing a replaced build") as connection:
-            numbers = tables.numbers_of(connection, build, DROPPED_AT_ONCE)
+            numbers = builds.numbers_of(connection, build, DROPPED_AT_ONCE)
             for number in numbers:
                 tables.drop_session(connection, number)
             if not numbers:
-                tables.drop_build(connection, build)
+                builds.drop_build(connection, build)
                 return

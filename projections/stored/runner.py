@@ -23,7 +23,7 @@ from eventsourcing.persistence import (
 
 from onrecord.projections.promise import DeliveredNotProjected
 from onrecord.projections.stored.projections import StoredProjections
-from onrecord.transcript.errors import StorageError
+from onrecord.transcript.errors import StorageError, StorageFailed
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.mapper import PlaceRecorder
 from onrecord.transcript.storage.recorders import SQLTrackingRecorder
@@ -36,6 +36,9 @@ BATCH = 1_000
 """Records that are claimed at once."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
 """Seconds between two tries after a failure: doubled each time."""
+SWEEP = 60.0
+"""Seconds after which sessions are looked for that nobody has projected: a runner that claimed them
+died, or a crash of the database took what wasn't synced."""
 TRIES = 8
 """How often a session is tried before the runner goes on with the others."""
 
@@ -52,7 +55,10 @@ class Runner:
         self.failed: dict[str, str] = {}
         self._places = PlaceRecorder(log)
         self._tracking = SQLTrackingRecorder(log.database)
-        self._tracking.create_table()
+        try:
+            self._tracking.create_table()
+        except OperationalError as error:
+            raise StorageFailed(str(error)) from error
         self._stop = threading.Event()
         self._subscription: Subscription[Any] | None = None
 
@@ -86,9 +92,14 @@ class Runner:
             self._subscription = subscription
             if self._stop.is_set():
                 return  # before there was anything to stop
-            for notification in subscription:
-                if notification.id > done:
-                    done = self._step(notification.id)
+            sweep = threading.Timer(SWEEP, subscription.stop)
+            sweep.start()
+            try:
+                for notification in subscription:
+                    if notification.id > done:
+                        done = self._step(notification.id)
+            finally:
+                sweep.cancel()
 
     def _step(self, start: int) -> int:
         """Claim and project a batch from a position on; return how far it goes."""

@@ -14,7 +14,6 @@ from onrecord.projections.rows import Row
 from onrecord.projections.stored.names import digest
 from onrecord.projections.stored.tail import Cut, Turn
 from onrecord.transcript.errors import StorageFailed
-from onrecord.transcript.storage.journal import now
 
 T = TypeVar("T")
 
@@ -41,6 +40,10 @@ class State(msgspec.Struct, array_like=True, omit_defaults=True):
     summary: Row | None = None
     places: int = 0
     aside: dict[int, str] = {}
+
+
+class Damaged(Exception):
+    """What stands in the store isn't what was stored: somebody changed it, or the disk did."""
 
 
 StoredTurn = tuple[int, bytes, bytes]
@@ -167,12 +170,6 @@ def soil(connection: Any, number: int, place: int) -> None:
     )
 
 
-def is_there(connection: Any, build: int) -> bool:
-    """Tell whether a build wasn't replaced by another yet."""
-    statement = "SELECT 1 FROM projection_builds WHERE build = ?"
-    return connection.execute(statement, (build,)).fetchone() is not None
-
-
 def begin(connection: Any, build: int, there: Standing) -> bool:
     """Enter a session into a build; tell whether nobody else did in the meantime."""
     connection.execute(_BEGIN, (build, there.key, _encode(State())))
@@ -246,8 +243,10 @@ def seal(key: bytes, place: int, rows: bytes) -> bytes:
 
 def turns(connection: Any, there: Standing, *, full: bool, last: int | None) -> list[StoredTurn]:
     """Return place, rows and digest of a session's turns, in order; of the last ones alone those
-    that have `last` rows together.
+    that have `last` rows together. Raise Damaged if one is missing.
     """
+    if last is not None:
+        return _last_turns(connection, there, full=full, last=last)
     number = there.number
     of: tuple[int, ...] = (turn_id(number), turn_id(number + 1))
     where, order = "id >= ? AND id < ?", "id"
@@ -255,21 +254,68 @@ def turns(connection: Any, there: Standing, *, full: bool, last: int | None) -> 
         where, of, order = "number = ?", (number,), "place"
     if not full:
         where += " AND shown = 1"
-    if last is not None:
-        order += " DESC"
+    statement = f"SELECT place, rows, digest FROM projected_turns WHERE {where} ORDER BY {order}"
+    found: list[StoredTurn] = connection.execute(statement, of).fetchall()
+    counted = (len(found), sum(place for place, _, _ in found))
+    whole = (there.turns, there.turns * (there.turns - 1) // 2)
+    if counted != (whole if full else (there.shown, there.state.places)):
+        raise Damaged("turns are missing from the store")
+    return found
+
+
+def _last_turns(connection: Any, there: Standing, *, full: bool, last: int) -> list[StoredTurn]:
+    """Return the last turns; one after the other, so that a missing one is noticed."""
     statement = (
-        f"SELECT place, rows, digest, size FROM projected_turns WHERE {where} ORDER BY {order}"
+        "SELECT place, shown, size, digest, rows FROM projected_turns "
+        "WHERE id >= ? AND id < ? ORDER BY id DESC"
     )
+    of = (turn_id(there.number), turn_id(there.number + 1))
+    wanted = there.turns if full else there.shown
     found: list[StoredTurn] = []
+    size, expected = 0, there.turns
     cursor = connection.execute(statement, of)
-    size = 0
-    for place, rows, sealed, rows_of_turn in cursor:
-        found.append((place, rows, sealed))
-        size += rows_of_turn
-        if last is not None and size >= last:
-            break
-    cursor.close()
-    return found if last is None else found[::-1]
+    try:
+        while size < last and len(found) < wanted:
+            row = cursor.fetchone()
+            expected -= 1
+            if row is None or row[0] != expected:
+                raise Damaged(f"turn {expected} is missing from the store")
+            place, shown, rows_of_turn, sealed, rows = row
+            if full or shown:
+                found.append((place, rows, sealed))
+                size += rows_of_turn
+    finally:
+        cursor.close()
+    return found[::-1]
+
+
+def all_turns(connection: Any, number: int) -> list[StoredTurn]:
+    """Return whatever turns are stored of a session, in order."""
+    found: list[StoredTurn] = connection.execute(
+        "SELECT place, rows, digest FROM projected_turns WHERE id >= ? AND id < ? ORDER BY id",
+        (turn_id(number), turn_id(number + 1)),
+    ).fetchall()
+    return found
+
+
+def shown_places(connection: Any, number: int) -> set[int]:
+    """Return which of the stored turns the model is shown."""
+    statement = "SELECT place FROM projected_turns WHERE number = ? AND shown = 1"
+    return {int(row[0]) for row in connection.execute(statement, (number,)).fetchall()}
+
+
+def within(
+    connection: Any, build: int, session: str, run: Callable[[Any, Standing], T]
+) -> tuple[Standing, T] | None:
+    """Return where a session stands and what `run` finds, all at one moment; None if not stored."""
+    connection.execute(connection.dialect.snapshot)
+    try:
+        there = standing(connection, build, session)
+        if there is None or there.number == 0:
+            return None
+        return there, run(connection, there)
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def deliveries(connection: Any, number: int) -> list[DeliveryHistory]:
@@ -289,50 +335,6 @@ def _told(connection: Any, table: str, number: int, decode: Callable[[bytes], li
     return [one for row in rows for one in _decoded(decode, row[0])]
 
 
-# --- builds ---------------------------------------------------------------------------------------
-
-
-def live_build(connection: Any, code: int) -> int:
-    """Return the live build that was made with these rules, 0 without one."""
-    row = connection.execute(
-        "SELECT coalesce(max(build), 0) FROM projection_builds WHERE code = ? AND live = 1", (code,)
-    ).fetchone()
-    return int(row[0])
-
-
-def first_build(connection: Any, code: int) -> int:
-    """Return the live build of these rules; make one where there is none. Only one does at a time."""
-    if connection.dialect.in_turn:
-        connection.execute(connection.dialect.in_turn, ("projection_builds",))
-    return live_build(connection, code) or new_build(connection, code, live=True)
-
-
-def new_build(connection: Any, code: int, *, live: bool) -> int:
-    """Enter a build and return its number."""
-    row = connection.execute(
-        "INSERT INTO projection_builds (code, live, started_at) VALUES (?, ?, ?) RETURNING build",
-        (code, int(live), now()),
-    ).fetchone()
-    return int(row[0])
-
-
-def others(connection: Any, build: int, code: int) -> list[int]:
-    """Return the builds that a build stands for: those of these rules and of older ones."""
-    statement = "SELECT build FROM projection_builds WHERE build <> ? AND code <= ?"
-    return [int(row[0]) for row in connection.execute(statement, (build, code)).fetchall()]
-
-
-def set_live(connection: Any, build: int) -> None:
-    """Let a build be the one that is read."""
-    connection.execute("UPDATE projection_builds SET live = 1 WHERE build = ?", (build,))
-
-
-def numbers_of(connection: Any, build: int, limit: int) -> list[int]:
-    """Return some sessions of a build."""
-    statement = "SELECT number FROM projected_sessions WHERE build = ? LIMIT ?"
-    return [int(row[0]) for row in connection.execute(statement, (build, limit)).fetchall()]
-
-
 def drop_session(connection: Any, number: int) -> None:
     """Remove what is stored of a session in a build."""
     of = (turn_id(number), turn_id(number + 1))
@@ -340,8 +342,3 @@ def drop_session(connection: Any, number: int) -> None:
         connection.execute(f"DELETE FROM projected_{table} WHERE id >= ? AND id < ?", of)
     for table in ("names", "sessions"):
         connection.execute(f"DELETE FROM projected_{table} WHERE number = ?", (number,))
-
-
-def drop_build(connection: Any, build: int) -> None:
-    """Remove an empty build."""
-    connection.execute("DELETE FROM projection_builds WHERE build = ?", (build,))

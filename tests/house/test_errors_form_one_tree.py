@@ -15,7 +15,7 @@ BRANCH = re.compile(r"^ {4}(?P<lead>(?:│   |    )*)[├└]── (?P<name>\w+
 ELSEWHERE = re.compile(r"\(raised by (?P<module>[\w.]+)\)")
 ROOT = "OnRecordError"
 # Errors between two modules of one folder, which no caller ever sees.
-INTERNAL = {"CommitUnclear", "Overtaken", "Poisoned", "Superseded", "Touched"}
+INTERNAL = {"CommitUnclear", "Damaged", "Overtaken", "Poisoned", "Superseded", "Touched"}
 
 
 def drawn_tree(docstring: str) -> dict[str, str]:

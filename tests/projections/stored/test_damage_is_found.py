@@ -112,6 +112,20 @@ def _finding() -> dict[str, Any]:
     return {"code": "delivered-twice", "session": "s", "turn": "t1", "versions": [1], "detail": "x"}
 
 
+@pytest.mark.parametrize("last", [1, 3, 99])
+def test_the_last_turns_miss_none(
+    tmp_path: Path, last: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        stored = filled(log)
+        whole = stored.transcript("s", last=last)
+        with log.database.write() as connection:
+            connection.execute(f"DELETE FROM projected_turns WHERE place = {TURNS - 1}")
+
+        assert stored.transcript("s", last=last) == whole
+        assert "projected anew" in caplog.text
+
+
 def test_other_rules_project_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with TranscriptLog.open(tmp_path / "log.db") as log:
         old = filled(log)
@@ -135,4 +149,4 @@ def test_a_broken_store_mutes_nobody(tmp_path: Path, caplog: pytest.LogCaptureFi
         log.append("s", UserMessageReceived(message="more", text="still there?"))
 
         assert stored.transcript("s") == build(log, "s")
-        assert "read from its log" in caplog.text
+        assert "is made from the log" in caplog.text

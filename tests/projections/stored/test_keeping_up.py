@@ -16,7 +16,12 @@ import pytest
 
 from onrecord.projections.stored import AsyncStoredProjections, Runner, StoredProjections
 from onrecord.projections.transcript import build
-from onrecord.transcript.events import TurnFinalized, UserMessageEdited, UserMessageReceived
+from onrecord.transcript.events import (
+    DeliveryAttempted,
+    TurnFinalized,
+    UserMessageEdited,
+    UserMessageReceived,
+)
 from onrecord.transcript.log import TranscriptLog
 
 LIMIT = 30.0
@@ -143,6 +148,40 @@ def test_a_rebuild_tells_its_progress_and_leaves_one_build(tmp_path: Path) -> No
         assert _count(log, "projection_builds") == 1
         assert _count(log, "projected_sessions") == 40
         assert stored.transcript("s7") == build(log, "s7")
+
+
+def test_others_are_read_while_one_is_folded(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        say(log, "long", 1)
+        say(log, "short", 1)
+        stored = StoredProjections(log)
+        held = stored._projecting()._lock("long")
+        answered: list[int] = []
+        others = [name for name in map(str, range(99)) if stored._projecting()._lock(name) != held]
+        say(log, others[0], 1)
+
+        with held:  # as by a fold that takes long
+            asking = threading.Thread(target=lambda: answered.append(stored.catch_up(others[0])))
+            asking.start()
+            asking.join(LIMIT)
+
+        assert answered == [1]
+
+
+def test_what_was_sent_is_told_beside_a_rebuild(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        for n in range(200):
+            log.append("s", DeliveryAttempted(delivery=f"d{n}", text="x"))
+        stored, other = StoredProjections(log), StoredProjections(log)
+        stored.catch_up("s")
+        rebuilding = threading.Thread(target=lambda: [other.rebuild() for _ in range(5)])
+        rebuilding.start()
+        told = set()
+        while rebuilding.is_alive():
+            told.add(len(stored.deliveries("s")))
+        rebuilding.join()
+
+        assert told == {200}
 
 
 def test_an_event_loop_asks_too(tmp_path: Path) -> None:

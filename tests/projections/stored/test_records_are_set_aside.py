@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onrecord.projections.stored import StoredProjections
+import pytest
+
+from onrecord.projections.rows import Row
+from onrecord.projections.stored import RecordsSetAside, StoredProjections
+from onrecord.projections.stored.tail import Tail
 from onrecord.transcript.events import TurnFinalized, UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
+
+
+def unsure(stored: StoredProjections) -> list[Row]:
+    """Return the rows of a transcript that isn't handed out in silence."""
+    with pytest.raises(RecordsSetAside) as caught:
+        stored.transcript("s")
+    return caught.value.rows
 
 
 def test_the_session_goes_on(tmp_path: Path) -> None:
@@ -19,15 +30,16 @@ def test_the_session_goes_on(tmp_path: Path) -> None:
             connection.execute("UPDATE records SET payload = x'c1' WHERE version IN (1, 3)")
         stored = StoredProjections(log)
 
-        rows = stored.transcript("s").rows
+        rows = unsure(stored)
         again = StoredProjections(log)
         log.append("s", TurnFinalized(turn="m3"))
 
         assert [row.message for row in rows] == ["m1", "m3"]
-        assert [row.message for row in again.transcript("s").rows] == ["m1", "m3", ""]
+        assert [row.message for row in unsure(again)] == ["m1", "m3", ""]
         found = [f for f in again.findings("s") if f.code == "record-set-aside"]
         assert [finding.versions for finding in found] == [(1,), (3,)]
-        assert list(again.check(["s"])) == []
+        assert ["left out" in fault.detail for fault in again.check(["s"])] == [True, True]
+        assert list(again.check(["other"])) == []
 
 
 def test_a_rebuild_takes_it_in_once_it_can_be_read(tmp_path: Path) -> None:
@@ -38,7 +50,7 @@ def test_a_rebuild_takes_it_in_once_it_can_be_read(tmp_path: Path) -> None:
             connection.execute("DROP TRIGGER records_update")
             connection.execute("UPDATE records SET payload = x'c1'")
         stored = StoredProjections(log)
-        assert stored.transcript("s").rows == []
+        assert unsure(stored) == []
 
         with log.database.write() as connection:
             connection.execute("UPDATE records SET payload = ?", (payload,))
@@ -46,3 +58,14 @@ def test_a_rebuild_takes_it_in_once_it_can_be_read(tmp_path: Path) -> None:
 
         assert [row.message for row in stored.transcript("s").rows] == ["m"]
         assert stored.findings("s") == []
+
+
+def test_a_bug_of_the_fold_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        log.append("s", UserMessageReceived(message="m", text="hi"))
+        monkeypatch.setattr(Tail, "take", fail)
+
+        assert unsure(StoredProjections(log)) == []
