@@ -45,7 +45,7 @@ class TranscriptLog:
         self._database = database
         self.text_limit = text_limit
         self._batches = Batches(database, text_limit)
-        self.writer = Writer(self._batches)
+        self.writer = Writer(self._batches, database.busy_timeout)
         self._aio: AsyncTranscriptLog | None = None
         self.leases = Leases(_LeaseStore(database))
 

@@ -3,13 +3,15 @@
 A thread that appends leads: it writes in its own thread, with no one else's help and no wait. Those
 who come while it writes queue up; then the first of them leads, and takes all that wait into one
 transaction. For event loops one thread leads, started when it is first needed. There is one queue, so
-what a process appends reaches the log in the order of the calls.
+what a process appends reaches the log in the order of the calls. Who waits there for longer than the
+log's busy_timeout is told so, and nothing of it is written.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -38,7 +40,8 @@ _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 class Job:
     """Something that waits for its turn: an append, or a call that is made while nobody writes."""
 
-    __slots__ = ("append", "call", "error", "future", "gate", "leads", "result")
+    __slots__ = ("append", "call", "error", "future", "gate", "leads", "queued", "result",
+                 "timer")  # fmt: skip
 
     def __init__(self, append: Append | None = None, call: Callable[[], Any] | None = None) -> None:
         self.append = append
@@ -48,9 +51,13 @@ class Job:
         self.future: asyncio.Future[Any] | None = None
         self.gate: threading.Lock | None = None  # where a thread waits for it
         self.leads = False
+        self.queued = 0.0  # when, by the monotonic clock
+        self.timer: asyncio.TimerHandle | None = None  # of an event loop: how long it waits
 
     def answer(self) -> None:
         """Resolve the future, in its loop."""
+        if self.timer is not None:
+            self.timer.cancel()
         future, error = self.future, self.error
         assert future is not None
         if future.done():
@@ -64,8 +71,9 @@ class Job:
 class Writer:
     """Gathers the appends of threads and event loops for one log."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: Batches, busy_timeout: float) -> None:
         self._batches = batches
+        self._busy_timeout = busy_timeout
         self._last: Job | None = None
         self._reset()
         _writers.add(self)
@@ -103,13 +111,21 @@ class Writer:
         return job.result
 
     def submit(self, job: Job) -> None:
-        """Queue a job with a future, without blocking. Cancelling the future takes nothing back."""
-        with self._mutex:
-            self._enqueue(job)
-            if self._leading:
-                return
-            self._leading = True
-        self._lead_elsewhere()
+        """Queue a job with a future, in its loop, without blocking.
+
+        Cancelling the future takes nothing back.
+        """
+        assert job.future is not None
+        starts = False
+        try:
+            with self._mutex:
+                self._enqueue(job)
+                if not self._leading:
+                    starts = self._leading = True
+            job.timer = job.future.get_loop().call_later(self._busy_timeout, self._tell_busy, job)
+        finally:
+            if starts:
+                self._lead_elsewhere()
 
     def close(self) -> None:
         """Take no more, and return once all that waited is written. Idempotent."""
@@ -132,30 +148,42 @@ class Writer:
         self._admit(job)
         if len(self._queue) >= WAITING:
             raise StorageBusy(f"{WAITING} appends wait for the writer; try again", waited=0.0)
+        job.queued = time.monotonic()
         self._queue.append(job)
 
     def _do(self, job: Job) -> None:
         if self._leader == threading.get_ident():
             self._run([job])  # from within a call of ours: it is this thread's turn
             return
-        with self._mutex:
-            if self._leading:
-                job.gate = gate = threading.Lock()
-                gate.acquire()
-                self._enqueue(job)
-            else:
-                self._admit(job)
-                self._leading = True
-        if job.gate is None:
+        starts, gate = False, threading.Lock()
+        try:
+            with self._mutex:
+                if self._leading:
+                    job.gate = gate
+                    gate.acquire()
+                    self._enqueue(job)
+                else:
+                    self._admit(job)
+                    starts = self._leading = True
+        except BaseException:
+            if starts:
+                self._pass_on()  # interrupted: who comes later must not wait for us
+            raise
+        if starts:
             self._lead([job])  # nobody waits, so there is nobody to take along
             return
-        self._wait(job, job.gate)
+        self._wait(job, gate)
         if job.leads:
-            self._lead(self._take())
+            self._lead()
 
     def _wait(self, job: Job, gate: threading.Lock) -> None:
         try:
-            gate.acquire()
+            if job is self._last:
+                gate.acquire()
+            elif not gate.acquire(timeout=self._busy_timeout):
+                if self._take_back(job):
+                    raise self._busy(job)
+                gate.acquire()  # it was begun, or is to lead: what becomes of it is on the way
         except BaseException:
             # Interrupted. An append is written all the same, by the next to lead; a call isn't made.
             with self._mutex:
@@ -166,9 +194,34 @@ class Writer:
                 self._pass_on()
             raise
 
+    def _take_back(self, job: Job) -> bool:
+        """Return True if the job waited still, and doesn't any more: it isn't begun."""
+        with self._mutex:
+            if job.leads or job not in self._queue:
+                return False
+            self._queue.remove(job)
+            return True
+
+    def _tell_busy(self, job: Job) -> None:
+        """Raise StorageBusy in the task that awaits the job, unless it is begun."""
+        if self._take_back(job):
+            job.error = self._busy(job)
+            job.answer()
+
+    def _busy(self, job: Job) -> StorageBusy:
+        waited = time.monotonic() - job.queued
+        doing = "writing" if job.append is None else f"appending to session {job.append.session!r}"
+        return StorageBusy(
+            f"{doing}: an earlier append of this process was under way for {waited:.1f} s; try again, "
+            "with the same events, or open the log with a longer busy_timeout",
+            waited=waited,
+        )
+
     def _take(self) -> list[Job]:
         """Return the jobs for the next transaction: a call, or appends."""
         with self._mutex:
+            if not self._queue:
+                return []  # who waited gave up
             jobs = [self._queue.popleft()]
             if jobs[0].append is None:
                 return jobs
@@ -186,10 +239,12 @@ class Writer:
 
     # --- leading ---------------------------------------------------------------------------------
 
-    def _lead(self, jobs: list[Job], *, elsewhere: bool = False) -> bool:
-        """Write, once. Return whether the thread for event loops is to lead next."""
-        self._leader = threading.get_ident()
+    def _lead(self, jobs: list[Job] | None = None, *, elsewhere: bool = False) -> bool:
+        """Write, once: jobs, or those that wait. Return whether the thread for loops leads next."""
         try:
+            self._leader = threading.get_ident()
+            if jobs is None:
+                jobs = self._take()
             self._run(jobs)
         except BaseException:
             if not elsewhere:
@@ -197,6 +252,7 @@ class Writer:
             # All who wait for it are told below; those who come later have nothing to do with it.
         finally:
             self._leader = 0
+            jobs = jobs or []
             if elsewhere:
                 self._answer(jobs)
                 again = self._pass_on(elsewhere=True)
@@ -207,7 +263,7 @@ class Writer:
         return again
 
     def _lead_on(self) -> None:
-        while self._lead(self._take(), elsewhere=True):
+        while self._lead(elsewhere=True):
             pass
 
     def _lead_elsewhere(self) -> None:
@@ -229,14 +285,17 @@ class Writer:
                 return False
             job = self._queue[0]
             if job.gate is not None:
-                job.leads = True
-                job.gate.release()
+                # It waits there no more: were it interrupted now, the next would be asked anew.
+                gate, job.gate, job.leads = job.gate, None, True
+                gate.release()
                 return False
         if not elsewhere:
             self._lead_elsewhere()
         return elsewhere
 
     def _run(self, jobs: list[Job]) -> None:
+        if not jobs:
+            return
         if jobs[0].append is None:
             job = jobs[0]
             assert job.call is not None
@@ -256,8 +315,8 @@ class Writer:
                 if append is not None and append.done:
                     job.error, job.result = append.error, append.outcome
                 loops.setdefault(job.future.get_loop(), []).append(job)
-            elif job.gate is not None:
-                job.gate.release()
+            elif (gate := job.gate) is not None:
+                gate.release()
         for loop, theirs in loops.items():
             try:
                 loop.call_soon_threadsafe(_answer_all, theirs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -104,3 +105,31 @@ def test_followers_wait_for_it_and_miss_nothing(postgres_server: Server, postgre
         stopped = next(subscription)
         assert (stopped.session, stopped.version) == ("s", 1)
         assert next(subscription) == after
+
+
+def test_appends_of_the_same_log_are_told_how_long_they_waited(
+    postgres_server: Server, postgres_url: str
+) -> None:
+    async def awaited(log: TranscriptLog) -> None:
+        await log.aio.append("t", said("awaited"))
+
+    with TranscriptLog.open(postgres_url, busy_timeout=BUSY_SECONDS) as log:
+        with (  # noqa: PT012 - it is told at the end
+            # The one that is stopped waited for the gate, and is told so as soon as it goes on.
+            pytest.raises(StorageBusy, match="another process held the lock"),
+            stopped_append(postgres_server, postgres_url, log),
+        ):
+            for append in (
+                lambda: log.append("t", said("refused")),
+                lambda: asyncio.run(awaited(log)),
+            ):
+                with pytest.raises(StorageBusy, match="of this process was under way") as caught:
+                    append()
+                error = caught.value
+                assert error.waited >= BUSY_SECONDS
+                assert (error.stored, error.may_send, error.may_retry) == ("no", False, True)
+            assert log.writer.waiting == 0
+
+        assert messages(log, "t") == []
+        assert log.append("t", said("after"))[0].version == 1
+        assert messages(log, "s") == []
