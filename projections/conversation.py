@@ -178,6 +178,11 @@ class Conversation(msgspec.Struct):
         """Tell whether the call was made in the turn."""
         return self.calls.is_of(call, self._names.resolve(turn))
 
+    def has_produced(self, message: str) -> bool:
+        """Tell whether the model's message is known: said again, it changes nothing."""
+        turn = self.turn_of(message)
+        return turn is not None and turn in self.turns and message in self.turns[turn].produced
+
     def turn_of(self, message: str) -> str | None:
         """Return the turn of a message, the user's or the assistant's."""
         return self._names.turn_of(message)

@@ -38,14 +38,15 @@ def new_build(connection: Any, code: int, *, live: bool) -> int:
 
 
 def others(connection: Any, build: int, code: int) -> list[int]:
-    """Return the builds that a build stands for: those of these rules and of older ones."""
-    statement = "SELECT build FROM projection_builds WHERE build <> ? AND code <= ?"
+    """Return the builds that a build stands for: earlier ones, of these rules and of older ones."""
+    statement = "SELECT build FROM projection_builds WHERE build < ? AND code <= ?"
     return [int(row[0]) for row in connection.execute(statement, (build, code)).fetchall()]
 
 
-def set_live(connection: Any, build: int) -> None:
-    """Let a build be the one that is read."""
-    connection.execute("UPDATE projection_builds SET live = 1 WHERE build = ?", (build,))
+def set_live(connection: Any, build: int) -> bool:
+    """Let a build be the one that is read; tell whether no later one took its place already."""
+    statement = "UPDATE projection_builds SET live = 1 WHERE build = ?"
+    return bool(connection.execute(statement, (build,)).rowcount == 1)
 
 
 def numbers_of(connection: Any, build: int, limit: int) -> list[int]:

@@ -18,8 +18,8 @@ import msgspec
 from onrecord.projections.stored import builds, tables
 from onrecord.projections.stored.names import sought_by
 from onrecord.projections.stored.tables import Standing
-from onrecord.projections.stored.tail import Cut, Tail, Touched
-from onrecord.transcript.errors import RecordDamaged, StorageFailed
+from onrecord.projections.stored.tail import Before, Cut, Tail, Touched
+from onrecord.transcript.errors import OnRecordError, RecordDamaged, StorageFailed
 from onrecord.transcript.events import UnknownEvent
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.recorded import Step
@@ -33,7 +33,7 @@ TAIL_TURNS = 16
 """Turns that a fold may hold before the latest at which it could begin; a longer one is let go."""
 FOLDED_AT_ONCE = 256
 """Locks that sessions share by their names."""
-TAILS = 512
+TAILS = 2048
 """Sessions whose folds are kept in memory, each with its last turns."""
 ATTEMPTS = 100
 """How often a session is tried again while other processes move it on at the same time."""
@@ -98,18 +98,19 @@ class Projector:
     def _catch_up(self, session: str) -> Standing | None:
         for _ in range(ATTEMPTS):
             tail = self._tails.get(session)
-            there, news = self._database.read(
-                f"asking how far session {session!r} is projected",
-                lambda c: self._look(c, session, tail),  # noqa: B023 - run at once
-            )
-            if there is None or there.version >= there.log_version:
-                return there
+            there: Standing | None = None
             try:
-                self._advance(session, there, tail, news)
+                there, news = self._database.read(
+                    f"asking how far session {session!r} is projected",
+                    lambda c: self._look(c, session, tail),  # noqa: B023 - run at once
+                )
+                if there is not None and there.version < there.log_version:
+                    self._advance(session, there, tail, news)
                 return there
             except Overtaken:
                 self.forget(session)
             except Touched as touched:
+                assert there is not None, "a fold was under way"
                 self.forget(session)
                 self._soil(session, there, touched.place)
             except Poisoned as poisoned:
@@ -170,7 +171,7 @@ class Projector:
                 )
             if not news.records:
                 break
-            _fold(tail, there, news)
+            self._fold(tail, there, news)
             tail.check()
             self._store(tail, there)
             news = None
@@ -195,9 +196,28 @@ class Projector:
                 f"reading session {session!r}",
                 lambda c: _read(c, tail, there, limit),  # noqa: B023 - run at once
             )
-            _fold(tail, there, News(records, {}))
+            self._fold(tail, there, News(records, {}))
         tail.resume()
         return tail
+
+    def _fold(self, tail: Tail, there: Standing, news: News) -> None:
+        before = Before(news.before, lambda name: self._place(there, name))
+        for recorded in news.records:
+            if recorded.version in there.state.aside:
+                tail.skip(recorded.version)
+                continue
+            try:
+                tail.take(recorded, before)
+            except (OnRecordError, Touched):
+                raise
+            except Exception as error:
+                raise Poisoned(recorded.version, error) from error
+
+    def _place(self, there: Standing, name: str) -> int | None:
+        """Return where a name was first said, as far as that is stored."""
+        return self._database.read(
+            "looking a name up", lambda c: tables.places(c, there.number, [name]).get(name)
+        )
 
     def _store(self, tail: Tail, there: Standing) -> None:
         turns = list(tail.changed())
@@ -209,6 +229,8 @@ class Projector:
         with self._database.write(durable=False, doing=doing) as connection:
             if there.number == 0:
                 self._begin(connection, there)
+            elif not tables.hold(connection, there):
+                raise Overtaken
             tables.store_turns(connection, there, turns)
             tables.store_names(connection, there.number, tail.fresh)
             if compaction is not None:
@@ -221,8 +243,7 @@ class Projector:
                 count, places = tail.newly_shown(turns)
                 there.shown += count
                 state.places += places
-            if not tables.move(connection, there, tail.version, tail.turns):
-                raise Overtaken
+            tables.move(connection, there, tail.version, tail.turns)
         there.version, there.turns = tail.version, tail.turns
         tail.settle(turns)
 
@@ -248,19 +269,6 @@ class Projector:
 def _is_long(tail: Tail) -> bool:
     """Tell whether a fold that begins at a later turn would do as well."""
     return tail.next_cut - tail.cut.place > TAIL_TURNS
-
-
-def _fold(tail: Tail, there: Standing, news: News) -> None:
-    for recorded in news.records:
-        if recorded.version in there.state.aside:
-            tail.skip(recorded.version)
-            continue
-        try:
-            tail.take(recorded, news.before)
-        except Touched:
-            raise
-        except Exception as error:
-            raise Poisoned(recorded.version, error) from error
 
 
 def _read(connection: Any, tail: Tail, there: Standing, limit: int) -> list[Step]:

@@ -15,6 +15,7 @@ from onrecord.projections.promised import Reading
 from onrecord.projections.rows import Row
 from onrecord.projections.stored import tables
 from onrecord.projections.stored.tables import Standing
+from onrecord.transcript.errors import RecordDamaged
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.recorded import Recorded
 
@@ -51,7 +52,11 @@ def read(connection: Any, there: Standing) -> Stored:
 def check(log: TranscriptLog, session: str, stored: Stored) -> Iterator[Fault]:
     """Compare what is stored with a fold of the log, and hold the rows against the promise."""
     there = stored.there
-    records = list(_records(log, session, there))
+    try:
+        records = list(_records(log, session, there))
+    except RecordDamaged as error:
+        yield Fault(session=session, turn="", detail=f"its log can't be read: {error}")
+        return
     conversation, reading = Conversation(), Reading()
     for record in records:
         conversation.apply(record)

@@ -67,8 +67,6 @@ def names_of(event: Event, conversation: Conversation) -> Said:
 def sought_by(event: Event) -> Names:
     """Return all names that may be sought for the event, wherever the conversation stands."""
     said = names_of(event, _NOWHERE)
-    if isinstance(event, UserMessageReceived):
-        return (*said.shared, f"n{event.turn or event.message}+")  # it may open the turn again
     return said.shared + said.sought
 
 
@@ -84,9 +82,9 @@ def _message(event: UserMessageEdited | UserMessageRetracted, _: object) -> Said
     return Said(("n" + event.message,))
 
 
-def _produced(event: AssistantMessageProduced, _: object) -> Said:
+def _produced(event: AssistantMessageProduced, conversation: Conversation) -> Said:
     shared = ("n" + event.turn, "n" + event.message)
-    if not event.tool_calls:
+    if not event.tool_calls or conversation.has_produced(event.message):
         return Said(shared)
     calls = [call.id for call in event.tool_calls]
     return Said(shared, tuple("s" + call for call in calls), tuple("c" + call for call in calls))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from onrecord.projections.stored import builds, tables
-from onrecord.projections.stored.catching_up import Projector
+from onrecord.projections.stored.catching_up import Projector, Superseded
 from onrecord.transcript.log import TranscriptLog
 
 Progress = Callable[[int, int], None]
@@ -33,12 +33,15 @@ def rebuild(log: TranscriptLog, code: int, progress: Progress, jobs: int) -> int
     total = sum(count for _, count in sessions)
     done = 0
     progress(done, total)
-    for count in _projected(log, build, sessions, jobs):
-        done += count
-        progress(done, total)
+    try:
+        for count in _projected(log, build, sessions, jobs):
+            done += count
+            progress(done, total)
+    except Superseded:
+        return total  # by one that was begun later: there is nothing left to do
     with database.write(doing="letting a build be read") as connection:
-        builds.set_live(connection, build)
-        old = builds.others(connection, build, code)
+        live = builds.set_live(connection, build)
+        old = builds.others(connection, build, code) if live else []
     for number in old:
         _drop(log, number)
     return done

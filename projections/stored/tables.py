@@ -96,10 +96,6 @@ _BEGIN = (
     "INSERT INTO projected_sessions (build, session_key, version, turns, shown, state) "
     "VALUES (?, ?, 0, 0, 0, ?) ON CONFLICT (session_key, build) DO NOTHING"
 )
-_MOVE = (
-    "UPDATE projected_sessions SET version = ?, turns = ?, shown = ?, state = ? "
-    "WHERE number = ? AND version = ?"
-)
 
 
 def standing(connection: Any, build: int, session: str) -> Standing | None:
@@ -181,10 +177,19 @@ def begin(connection: Any, build: int, there: Standing) -> bool:
     return bool(row[1] == 0)
 
 
-def move(connection: Any, there: Standing, version: int, turns: int) -> bool:
-    """Let the session stand at a version; tell whether it still stood where `there` says."""
-    parameters = (version, turns, there.shown, _encode(there.state), there.number, there.version)
-    return bool(connection.execute(_MOVE, parameters).rowcount == 1)
+def hold(connection: Any, there: Standing) -> bool:
+    """Keep others from moving the session; tell whether it still stands where `there` says."""
+    statement = "UPDATE projected_sessions SET version = version WHERE number = ? AND version = ?"
+    return bool(connection.execute(statement, (there.number, there.version)).rowcount == 1)
+
+
+def move(connection: Any, there: Standing, version: int, turns: int) -> None:
+    """Let the session, which is held, stand at a version."""
+    connection.execute(
+        "UPDATE projected_sessions SET version = ?, turns = ?, shown = ?, state = ? "
+        "WHERE number = ?",
+        (version, turns, there.shown, _encode(there.state), there.number),
+    )
 
 
 def hide_before(connection: Any, number: int, place: int) -> None:

@@ -6,7 +6,7 @@ something of the turns before raises Touched, and the fold begins again at an ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -31,6 +31,24 @@ class Touched(Exception):
     def __init__(self, place: int) -> None:
         super().__init__(place)
         self.place = place
+
+
+class Before:
+    """What was said before a tail: `known` names and their places, and how to look for another."""
+
+    def __init__(self, known: Mapping[str, int], look: Callable[[str], int | None]) -> None:
+        self._known = known
+        self._look = look
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def __getitem__(self, name: str) -> int:
+        return self._known[name]
+
+    def find(self, name: str) -> int | None:
+        """Return the place of a name that wasn't asked for."""
+        return self._look(name)
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -94,7 +112,7 @@ class Tail(msgspec.Struct):
 
     # --- taking records in -----------------------------------------------------------------------
 
-    def take(self, recorded: Step, before: Mapping[str, int]) -> None:
+    def take(self, recorded: Step, before: Before) -> None:
         """Take the next record in. `before`: names that turns before the cut said → their places."""
         event, conversation = recorded.event, self.conversation
         said = names_of(event, conversation)
@@ -107,7 +125,7 @@ class Tail(msgspec.Struct):
         if conversation.tracked and not tracked and self.cut.place:
             raise Touched(EVERYTHING)  # rows say `untracked` until the first delivery
         if self.turns > turns:
-            said = self._began(turns, generation, said)
+            said = self._began(turns, generation, said, before)
         self._link(said)
         if recorded.generation:
             if recorded.generation < generation:
@@ -117,19 +135,28 @@ class Tail(msgspec.Struct):
         if delivery is not None:
             self._told[recorded.version] = recorded
             self._sent.add(delivery)
+            if event.conflicts_with is not None and delivery in conversation.deliveries:
+                self._changed.add(
+                    conversation.deliveries[delivery].turn
+                )  # its history, not its rows
 
-    def _began(self, turns: int, generation: int, said: Said) -> Said:
+    def _began(self, turns: int, generation: int, said: Said, before: Before) -> Said:
         """Note that a turn began; it may be called otherwise than the event said (`t1+`)."""
         self._clean.append(turns)
         self._generations.append(generation)
         name = "n" + next(reversed(self.conversation.turns))
-        return said if name in said.shared else said._replace(shared=(*said.shared, name))
+        if name in said.shared:
+            return said
+        taken = before.find(name) if self.cut.place and name not in self.names else None
+        if taken is not None and taken < self.cut.place:
+            raise Touched(taken)  # it has to be called otherwise: the name is another turn's
+        return said._replace(shared=(*said.shared, name))
 
     def skip(self, version: int) -> None:
         """Go on without a record that was set aside."""
         self.version = version
 
-    def _refuse(self, event: Event, said: Said, before: Mapping[str, int]) -> None:
+    def _refuse(self, event: Event, said: Said, before: Before) -> None:
         """Raise Touched if the event speaks of what lies before the cut."""
         if isinstance(event, ContentErased) and event.target.get("session"):
             raise Touched(EVERYTHING)
@@ -252,11 +279,14 @@ class Tail(msgspec.Struct):
         return count, places
 
     def _found_beside(self) -> dict[str, list[Finding]]:
-        """Return orphans and contradictions by turn; those of none stand with the last."""
+        """Return orphans and contradictions by turn; those of none stand with the last before them."""
         turns = self.conversation.turns
         beside: dict[str, list[Finding]] = {}
         for finding in session_findings(self.session, self.conversation):
-            turn = finding.turn if finding.turn in turns else next(reversed(turns), "")
+            turn = finding.turn
+            if turn not in turns:
+                begun = [n for n in turns if turns[n].begun <= finding.versions[0]]
+                turn = begun[-1] if begun else next(iter(turns), "")
             beside.setdefault(turn, []).append(finding)
         beside.pop("", None)
         return beside

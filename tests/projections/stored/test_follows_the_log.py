@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 from typing import Any
+from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -19,9 +21,14 @@ from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     ContentErased,
+    DeliveryAttempted,
+    DeliveryConfirmed,
     Event,
+    SessionStarted,
     ToolCall,
     ToolResultReceived,
+    TranscriptRewound,
+    TurnFinalized,
     UserMessageReceived,
 )
 from onrecord.transcript.log import TranscriptLog
@@ -82,6 +89,7 @@ def follow(log: TranscriptLog, session: str, events: list[Event], steps: list[in
             holds(log, stored, session)
     holds(log, stored, session)
     holds(log, StoredProjections(log), session)
+    assert list(stored.check([session])) == []
 
 
 STEPS = st.lists(st.sampled_from([NOTHING, CATCH_UP, COLD]), min_size=1)
@@ -104,6 +112,52 @@ def test_stored_is_folded_on_postgres(postgres_url: str) -> None:
 
     with TranscriptLog.open(postgres_url) as log:
         followed()
+
+
+def turn(name: str, message: str | None = None) -> list[Event]:
+    """Return a closed turn."""
+    return [
+        UserMessageReceived(message=message or f"u.{name}", turn=name, text="hi"),
+        TurnFinalized(turn=name),
+    ]
+
+
+HARD = {
+    "a turn is called as one that is opened again would be": [
+        *turn("t1+"), *turn("a"), *turn("t1"), *turn("b"), *turn("t1", "again"), *turn("c"),
+    ],
+    "the same after an undo": [
+        *turn("t+"), *turn("a"), *turn("t"), *turn("b"), TranscriptRewound(to_turn="b"),
+        *turn("b", "again"), TranscriptRewound(to_turn="t"), *turn("t", "anew"), *turn("c"),
+    ],
+    "a delivery of its own has the name of a turn": [
+        *turn("delivery:d+"), *turn("a"), *turn("delivery:d"), *turn("b"),
+        DeliveryAttempted(delivery="d", text="x"), *turn("c"),
+    ],
+    "the session is begun again with another title": [
+        SessionStarted(title="one"), *turn("a"), *turn("b"), SessionStarted(title="two"),
+        *turn("c"), *turn("d"), *turn("e"),
+    ],
+    "an outcome is contradicted later": [
+        *turn("a"), DeliveryAttempted(delivery="d", turn="a", text="x"),
+        DeliveryConfirmed(delivery="d", id=UUID(int=7)), *turn("b"), *turn("c"),
+        DeliveryConfirmed(delivery="d", id=UUID(int=7), evidence="lookup"), *turn("e"),
+    ],
+    "a message comes twice under ids of its own": [
+        *turn("a"), AssistantMessageProduced(turn="a", message="m", text="x"), *turn("b"),
+        AssistantMessageProduced(
+            turn="a", message="m", id=UUID(int=8), tool_calls=[ToolCall(id="c", name="run")]
+        ),
+        *turn("c"), ToolResultReceived(turn="c", tool_call="c", text="stray"), *turn("d"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("events", HARD.values(), ids=HARD)
+@pytest.mark.parametrize("step", [CATCH_UP, COLD])
+def test_hard_names_are_told_apart(events: list[Event], step: int) -> None:
+    with TranscriptLog.open("sqlite://") as log:
+        follow(log, "s", events, [step])
 
 
 def test_what_contradicts_a_record_makes_no_call() -> None:

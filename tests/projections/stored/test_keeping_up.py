@@ -231,6 +231,26 @@ def test_a_session_without_a_cut_is_folded_once(tmp_path: Path) -> None:
         assert stored.transcript("s") == build(log, "s")
 
 
+def test_two_rebuilds_at_once_leave_one_build(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        for n in range(30):
+            say(log, f"s{n}", *range(20))
+        done: list[int] = []
+        rebuilding = [
+            threading.Thread(target=lambda: done.append(StoredProjections(log).rebuild()))
+            for _ in range(3)
+        ]
+        for thread in rebuilding:
+            thread.start()
+        for thread in rebuilding:
+            thread.join()
+
+        assert done == [600] * 3
+        StoredProjections(log).rebuild()
+        assert _count(log, "projection_builds") == 1
+        assert list(StoredProjections(log).check()) == []
+
+
 def test_others_go_on_in_the_new_build(tmp_path: Path) -> None:
     with TranscriptLog.open(tmp_path / "log.db") as log:
         say(log, "s", 1)

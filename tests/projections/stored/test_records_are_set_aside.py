@@ -69,3 +69,17 @@ def test_a_bug_of_the_fold_is_told_too(tmp_path: Path, monkeypatch: pytest.Monke
         monkeypatch.setattr(Tail, "take", fail)
 
         assert unsure(StoredProjections(log)) == []
+
+
+def test_it_is_told_of_a_session_that_is_kept_up(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        log.append("s", UserMessageReceived(message="m1", text="hi"))
+        stored = StoredProjections(log)
+        stored.catch_up("s")
+        log.append("s", UserMessageReceived(message="m2", text="hi"))
+        with log.database.write() as connection:
+            connection.execute("DROP TRIGGER records_update")
+            connection.execute("UPDATE records SET payload = x'c1' WHERE version = 2")
+
+        assert [row.message for row in unsure(stored)] == ["m1"]
+        assert "record-set-aside" in {finding.code for finding in stored.findings("s")}
