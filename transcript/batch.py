@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +10,7 @@ from onrecord.transcript.append import DRAFTS_AT_ONCE, States, Transaction, prep
 from onrecord.transcript.errors import AppendInDoubt, OnRecordError, StorageError
 from onrecord.transcript.joining import Append, Group, join
 from onrecord.transcript.storage import journal
-from onrecord.transcript.storage.database import CommitUnclear, Database, WriteAgain
-
-LONGEST_PAUSE = 0.01
-"""Seconds before a transaction is tried again, at most."""
+from onrecord.transcript.storage.database import CommitUnclear, Database
 
 
 class Batches:
@@ -82,22 +77,21 @@ class Batches:
     ) -> None:
         """Write in one transaction; again where another came in between, while there is time."""
         durable = any(append.durable for append in appends)
-        deadline = time.monotonic() + self._database.busy_timeout
-        while True:
-            try:
-                with self._database.write(
-                    durable=durable, doing=doing, sessions=sessions, events=_count(groups)
-                ) as connection:
-                    self._write(connection, groups, durable=durable)
-                return
-            except WriteAgain as again:
-                streams = any(not isinstance(group.drafts, list) for group in groups)
-                if streams or time.monotonic() >= deadline:
-                    raise again.told from again.__cause__
+        tried = False
+
+        def run(connection: Any) -> None:
+            nonlocal tried
+            if tried:
                 self._forget(sessions)
                 for append in appends:
                     append.outcome = append.error = None
-                time.sleep(random.uniform(0.0, LONGEST_PAUSE))  # noqa: S311 - parts those who met
+            tried = True
+            self._write(connection, groups, durable=durable)
+
+        self._database.repeat(
+            run, durable=durable, doing=doing, sessions=sessions, events=_count(groups),
+            once=any(not isinstance(group.drafts, list) for group in groups),
+        )  # fmt: skip
 
     def _write(self, connection: Any, groups: list[Group], *, durable: bool) -> None:
         given = [(group.first.session, group.drafts or ()) for group in groups]

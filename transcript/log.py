@@ -246,22 +246,22 @@ class _LeaseStore:
 
     def acquire_lease(self, session: str, owner: str, ttl: float) -> Lease:
         session = checked(session)
-        with self._database.write(
-            doing=f"taking session {session!r}", sessions=(session,)
-        ) as connection:
-            return leasing.acquire(connection, session, owner, ttl)
+        return self._database.transact(
+            lambda connection: leasing.acquire(connection, session, owner, ttl),
+            doing=f"taking session {session!r}", sessions=(session,),
+        )  # fmt: skip
 
     def renew_lease(self, lease: Lease, ttl: float) -> Lease:
-        with self._database.write(
-            doing=f"keeping session {lease.session!r}", sessions=(lease.session,)
-        ) as connection:
-            return leasing.renew(connection, lease, ttl)
+        return self._database.transact(
+            lambda connection: leasing.renew(connection, lease, ttl),
+            doing=f"keeping session {lease.session!r}", sessions=(lease.session,),
+        )  # fmt: skip
 
     def release_lease(self, lease: Lease) -> None:
-        with self._database.write(
-            doing=f"releasing session {lease.session!r}", sessions=(lease.session,)
-        ) as connection:
-            leasing.release(connection, lease)
+        self._database.transact(
+            lambda connection: leasing.release(connection, lease),
+            doing=f"releasing session {lease.session!r}", sessions=(lease.session,),
+        )  # fmt: skip
 
     def check_lease(self, lease: Lease) -> None:
         self._database.read(

@@ -25,10 +25,11 @@ BOMB = """
         IF nextval('bomb') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
         RETURN NULL;
     END $$;
-    CREATE CONSTRAINT TRIGGER explode AFTER INSERT ON records {when}
+    CREATE CONSTRAINT TRIGGER explode AFTER INSERT ON {table} {when}
     FOR EACH ROW EXECUTE FUNCTION explode()
 """
-"""Ends the connection that inserts the first record: at once, or in the commit."""
+"""Ends the connection that inserts the first row: at once, or in the commit."""
+IN_THE_COMMIT = "DEFERRABLE INITIALLY DEFERRED"
 
 
 def said(message: str) -> UserMessageReceived:
@@ -80,7 +81,7 @@ def test_between_two_appends_nobody_notices(log: TranscriptLog, postgres_url: st
 
 def test_before_the_commit_it_is_written_again(log: TranscriptLog) -> None:
     with log.database.write() as connection:
-        connection.several(BOMB.format(when=""))
+        connection.several(BOMB.format(table="records", when=""))
 
     log.append("s", said("a"))
 
@@ -90,7 +91,7 @@ def test_before_the_commit_it_is_written_again(log: TranscriptLog) -> None:
 
 def test_in_the_commit_it_is_told_that_nothing_is_stored(log: TranscriptLog) -> None:
     with log.database.write() as connection:
-        connection.several(BOMB.format(when="DEFERRABLE INITIALLY DEFERRED"))
+        connection.several(BOMB.format(table="records", when=IN_THE_COMMIT))
 
     with pytest.raises(StorageFailed) as caught:
         log.append("s", said("a"))
@@ -98,6 +99,44 @@ def test_in_the_commit_it_is_told_that_nothing_is_stored(log: TranscriptLog) -> 
     assert (caught.value.stored, caught.value.may_retry) == ("no", True)
     assert messages(log) == []
     assert log.append("s", said("a"))[0].version == 1
+
+
+@pytest.mark.parametrize("when", ["", IN_THE_COMMIT])
+def test_a_lease_is_taken_again(log: TranscriptLog, when: str) -> None:
+    with log.database.write() as connection:
+        connection.several(BOMB.format(table="leases", when=when))
+
+    lease = log.leases.acquire("s", "bot")
+
+    assert lease.generation == 1
+    assert log.leases.acquire("s", "bot").generation == 2
+
+
+def test_a_lease_whose_commit_went_unanswered_is_taken_again(
+    through: tuple[Proxy, TranscriptLog],
+) -> None:
+    proxy, log = through
+    proxy.cut = "after"
+
+    lease = log.leases.acquire("s", "bot")
+
+    assert (proxy.cuts, lease.generation) == (1, 2)
+    log.leases.check(lease)
+
+
+def test_a_lease_is_in_doubt_while_the_server_stays_away(
+    through: tuple[Proxy, TranscriptLog],
+) -> None:
+    proxy, log = through
+    proxy.cut = "after"
+    proxy.block()
+
+    with pytest.raises(AppendInDoubt) as caught:
+        log.leases.acquire("s", "bot")
+    proxy.unblock()
+
+    assert (caught.value.stored, caught.value.may_retry) == ("unknown", True)
+    assert log.leases.acquire("s", "bot").generation == 2
 
 
 def test_after_the_commit_it_is_found(through: tuple[Proxy, TranscriptLog]) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import random
+import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -9,7 +13,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from onrecord.transcript.errors import StorageError, Stored
+from onrecord.transcript.errors import (
+    AppendInDoubt,
+    StorageError,
+    StorageFailed,
+    StorageFull,
+    Stored,
+)
 from onrecord.transcript.storage.dialect import Dialect
 from onrecord.transcript.storage.signal import Signal
 
@@ -17,12 +27,18 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT = 10.0
 """Seconds to wait for another writer's lock."""
+LONGEST_PAUSE = 0.01
+"""Seconds before a transaction is tried again, at most."""
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_abandoned: list[Any] = []
+"""Connections of the parent process: a child must neither use nor close them."""
 
 
 class CommitUnclear(StorageError):
     """A commit failed in a way that leaves open whether it happened; `cause` is the driver's error.
 
-    An append finds out and never raises it; for a lease: take it again.
+    Database.transact finds out or does the same again, and so does an append: neither raises it.
     """
 
     stored: Stored = "unknown"
@@ -62,6 +78,7 @@ class Database(ABC):
     """The root of the driver's errors."""
     integrity_error: type[Exception]
     """The driver's error for a key that is taken."""
+    _closed = False
 
     @property
     @abstractmethod
@@ -95,6 +112,67 @@ class Database(ABC):
         CommitUnclear if the commit itself failed, else a StorageError with nothing stored; WriteAgain
         says that it is worth being repeated.
         """
+
+    def transact(
+        self,
+        run: Callable[[Any], T],
+        *,
+        durable: bool = True,
+        doing: str = "writing",
+        sessions: Sequence[str] = (),
+        events: int = 0,
+    ) -> T:
+        """Return what `run` made of the driver's connection in a write transaction; see `write`.
+
+        `run` is called again where another transaction came in between, or the connection ended, and
+        once more where the commit itself failed: what it finds done already it must take so. Raise
+        StorageError; AppendInDoubt if it may be done or not.
+        """
+        for last in (False, True):
+            try:
+                return self.repeat(
+                    run, durable=durable, doing=doing, sessions=sessions, events=events
+                )
+            except CommitUnclear as unclear:
+                told = self.translate(unclear.cause, doing)
+                if isinstance(told, StorageFull):
+                    raise told from unclear.cause
+                try:
+                    self.settle(unclear, sessions, _is_not_known, doing)
+                except StorageError:
+                    last = True  # noqa: PLW2901 - it can't be asked: the doubt stays
+                if last:
+                    raise AppendInDoubt(
+                        f"{told}; it may be done or not: do the same again once it is back",
+                        session=sessions[0] if sessions else "", ids=[],
+                    ) from unclear.cause  # fmt: skip
+        raise AssertionError("unreachable")
+
+    def repeat(
+        self,
+        run: Callable[[Any], T],
+        *,
+        durable: bool,
+        doing: str,
+        sessions: Sequence[str],
+        events: int,
+        once: bool = False,
+    ) -> T:
+        """Write, and again (unless `once`) where another came in between, for busy_timeout at most.
+
+        Raise CommitUnclear, or StorageError with nothing stored.
+        """
+        deadline = time.monotonic() + self.busy_timeout
+        while True:
+            try:
+                with self.write(
+                    durable=durable, doing=doing, sessions=sessions, events=events
+                ) as connection:
+                    return run(connection)
+            except WriteAgain as again:
+                if once or time.monotonic() >= deadline:
+                    raise again.told from again.__cause__
+                time.sleep(random.uniform(0.0, LONGEST_PAUSE))  # noqa: S311 - parts those who met
 
     @abstractmethod
     def flush(self, connection: Any) -> None:
@@ -137,3 +215,35 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close all connections. Idempotent."""
+
+    # --- for those below -------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageFailed("the log is closed; open it again")
+
+    def _opened(self) -> None:
+        _databases.add(self)
+
+    @abstractmethod
+    def _connections(self) -> Sequence[Any]:
+        """Return what a forked child must neither use nor close."""
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Begin without connections."""
+
+
+def _is_not_known(_: Any) -> bool:
+    return False
+
+
+def _forked() -> None:
+    for database in list(_databases):
+        if not database._closed:
+            _abandoned.extend(database._connections())
+            database._reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -17,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.pool import QueuePool
 
-from onrecord.transcript.errors import StorageBusy, StorageError, StorageFailed
+from onrecord.transcript.errors import StorageBusy, StorageError
 from onrecord.transcript.storage import postgres_driver as driver
 from onrecord.transcript.storage.database import (
     BUSY_TIMEOUT,
@@ -35,10 +33,6 @@ POOL_SIZE, POOL_OVERFLOW = 5, 15
 """Reading connections that are kept, and those beyond while many threads read at once."""
 LONGEST_PAUSE = 0.25
 """Seconds between two tries to reach the server, at most; random, so that not all come at once."""
-
-_databases: weakref.WeakSet[PostgresDatabase] = weakref.WeakSet()
-_abandoned: list[Any] = []
-"""Connections of the parent process: a child must neither use nor close them."""
 
 
 class _Unclear(CommitUnclear):
@@ -66,7 +60,6 @@ class PostgresDatabase(Database):
         self._where = driver.where(url)
         self._conninfo = driver.conninfo(url)
         self.busy_timeout = busy_timeout
-        self._closed = False
         self._reset()
         doing = f"opening {self._where}"
         try:
@@ -78,7 +71,7 @@ class PostgresDatabase(Database):
             if isinstance(error, driver.Error):
                 raise driver.translate(error, doing) from error
             raise
-        _databases.add(self)
+        self._opened()
 
     def _reset(self) -> None:
         self._lock = threading.RLock()
@@ -295,30 +288,15 @@ class PostgresDatabase(Database):
 
     # --- closing ---------------------------------------------------------------------------------
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StorageFailed("the log is closed; open it again")
-
     def close(self) -> None:
         """Close all connections. Idempotent."""
         if self._closed:
             return
         self._closed = True
-        _databases.discard(self)
         self._listener.close()
         with self._lock:
             self.drop_writer()
             self.engine.dispose()
 
-    def _after_fork(self) -> None:
-        _abandoned.extend((self._writer, self._listener, self.engine.pool, self.engine))
-        self._reset()
-
-
-def _forked() -> None:
-    for database in list(_databases):
-        database._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    def _connections(self) -> Sequence[Any]:
+        return (self._writer, self._listener, self.engine.pool, self.engine)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,7 +15,6 @@ from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
 from onrecord.transcript.errors import (
     StorageBusy,
-    StorageFailed,
 )
 from onrecord.transcript.storage import dbapi, files, preparing
 from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
@@ -31,10 +28,6 @@ READERS, READERS_MORE = 5, 59
 """Reading connections that are kept, and those that the engine makes beyond while many select."""
 DAMAGE_SHOWN = 20
 """Faults that SQLite names at most."""
-
-_databases: weakref.WeakSet[SQLiteDatabase] = weakref.WeakSet()
-_abandoned: list[Any] = []
-"""Connections of the parent process: a child must neither use nor close them."""
 
 
 class SQLiteDatabase(Database):
@@ -60,7 +53,6 @@ class SQLiteDatabase(Database):
             path = str(Path(path).absolute())
         self.path = path
         self.busy_timeout = busy_timeout
-        self._closed = False
         self._file: files.Identity | None = None
         if path is not None:
             self._file = files.claim(path, create=create)
@@ -72,7 +64,7 @@ class SQLiteDatabase(Database):
             if isinstance(error, dbapi.Error):
                 raise dbapi.translate(error, f"opening {path or 'a log in memory'}") from error
             raise
-        _databases.add(self)
+        self._opened()
 
     def _reset(self) -> None:
         self._lock = threading.RLock()
@@ -340,16 +332,11 @@ class SQLiteDatabase(Database):
 
     # --- closing ---------------------------------------------------------------------------------
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StorageFailed("the log is closed; open it again")
-
     def close(self) -> None:
         """Close all connections. Idempotent."""
         if self._closed:
             return
         self._closed = True
-        _databases.discard(self)
         with self._lock, self._watching:
             for connection in (self._watcher, self._writer, getattr(self, "_memory", None)):
                 if connection is not None:
@@ -362,10 +349,10 @@ class SQLiteDatabase(Database):
         if self._file is not None:
             files.release(self._file)
 
-    def _after_fork(self) -> None:
-        if self.path is not None:
-            _abandoned.extend((self._writer, self._watcher, *self._idle, self._engine))
-        self._reset()
+    def _connections(self) -> Sequence[Any]:
+        if self.path is None:
+            return ()  # a copy of the memory is the child's own
+        return (self._writer, self._watcher, *self._idle, self._engine)
 
 
 class _Transaction:
@@ -389,12 +376,3 @@ class _Transaction:
         trace: TracebackType | None,
     ) -> None:
         self._database._leave(self._connection, self._doing, error)
-
-
-def _forked() -> None:
-    for database in list(_databases):
-        database._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
