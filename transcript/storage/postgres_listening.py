@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable
 
+from onrecord.transcript.errors import StorageError
 from onrecord.transcript.storage import postgres_driver as driver
 from onrecord.transcript.storage.signal import Signal
 
@@ -64,7 +65,7 @@ class Listener:
                 try:
                     self._listen(woken)
                     pause = 0.01
-                except (driver.Error, OSError) as error:
+                except (driver.Error, StorageError, OSError) as error:
                     _logger.warning("listening for commits: %s; trying again", driver.told(error))
                     # Followers look for themselves meanwhile.
                     self._heard()

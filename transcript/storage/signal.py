@@ -20,9 +20,9 @@ class Signal:
 
     def ring(self) -> None:
         """Say that something was committed."""
-        self._count += 1  # by the one who commits, while nobody else does
-        if self._waiting:
-            with self._condition:
+        with self._condition:  # who commits and who hears of others' commits may ring at once
+            self._count += 1
+            if self._waiting:
                 self._condition.notify_all()
 
     def wait(self, seen: int, timeout: float) -> None:
