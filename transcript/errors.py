@@ -122,7 +122,10 @@ class StorageFull(StorageError):
 
 
 class StorageFailed(StorageError):
-    """A read or a write failed, and nothing was stored."""
+    """A read or a write failed, and nothing was stored.
+
+    `may_retry` is False where the same would fail again: the log is closed, something isn't installed.
+    """
 
     may_retry = True
 

@@ -142,7 +142,7 @@ class Writer:
 
     def _admit(self, job: Job) -> None:
         if self._last is not None and job is not self._last:
-            raise StorageFailed("the log is closed; open it again")
+            raise StorageFailed("the log is closed; open it again", may_retry=False)
 
     def _enqueue(self, job: Job) -> None:
         self._admit(job)

@@ -153,6 +153,7 @@ def test_no_message_shows_a_password() -> None:
         "postgresql://me:geheim@127.0.0.1:9/db?keepalives_idle=often",
         "postgresql://me:geheim@127.0.0.1:9/db?no_such=option",
         "postgresql://me:geheim@127.0.0.1:port/db",
+        "postgresql://me:not@geheim@127.0.0.1:9/db",
         "mysql://me:geheim@127.0.0.1/db?password=geheim",
     ):
         with pytest.raises((StorageFailed, NotALog)) as caught:
@@ -162,6 +163,21 @@ def test_no_message_shows_a_password() -> None:
         while error is not None:
             assert "geheim" not in f"{error} {error!r}"
             error = error.__cause__ or error.__context__
+
+
+def test_a_server_that_is_not_there_is_told_in_one_sentence() -> None:
+    with pytest.raises(StorageFailed) as caught:
+        TranscriptLog.open("postgresql://127.0.0.1:9/db")
+
+    assert str(caught.value).endswith(
+        "no server answers at 127.0.0.1:9 (Connection refused); start it or check the URL"
+    )
+    assert caught.value.may_retry
+
+
+def test_an_at_sign_in_a_password_is_to_be_escaped() -> None:
+    with pytest.raises(NotALog, match="write @ in the password as %40"):
+        TranscriptLog.open("postgresql://me:not@this@127.0.0.1:9/db")
 
 
 def test_a_full_disk_is_told_as_one() -> None:
@@ -176,13 +192,13 @@ def test_without_psycopg_one_sentence_says_what_to_install() -> None:
         "from onrecord.transcript.log import TranscriptLog\n"
         "from onrecord.transcript.errors import StorageFailed\n"
         "try: TranscriptLog.open('postgresql://localhost/db')\n"
-        "except StorageFailed as error: print(error)"
+        "except StorageFailed as error: print(error, error.may_retry)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert "pip install 'onrecord[postgresql]'" in done.stdout
+    assert done.stdout.endswith("pip install 'onrecord[postgresql]' False\n")
 
 
 def test_a_log_on_sqlite_loads_no_psycopg() -> None:

@@ -17,7 +17,7 @@ from onrecord.transcript.errors import AppendInDoubt, StorageBusy, StorageFailed
 from onrecord.transcript.events import UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.storage import dbapi, files
-from onrecord.transcript.storage.sqlite import SQLiteDatabase
+from onrecord.transcript.storage.sqlite import READERS, READERS_MORE, SQLiteDatabase
 from onrecord.transcript.verify import verify
 
 IOERR_FSYNC = 1034
@@ -55,6 +55,35 @@ def test_a_held_write_lock_is_busy(tmp_path: Path) -> None:
         other.execute("ROLLBACK")
         other.close()
         assert log.append("s", said("m"))[0].version == 1
+
+
+def test_too_many_selects_at_once_are_busy(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db", busy_timeout=0.1) as log:
+        engine = log.database.engine
+        taken = [engine.connect() for _ in range(READERS + READERS_MORE)]
+
+        with pytest.raises(StorageBusy, match="too many reads") as caught:
+            log.database.select("reading", lambda connection: connection.info)
+
+        assert caught.value.waited >= 0.1
+        for connection in taken:
+            connection.close()
+
+
+def test_a_read_that_ends_after_the_close_leaves_no_connection(tmp_path: Path) -> None:
+    log = TranscriptLog.open(tmp_path / "log.db")
+
+    def read(connection: Any) -> Any:
+        log.close()
+        return connection
+
+    connection = log.database.read("reading", read)
+
+    with pytest.raises(dbapi.Error, match="closed"):
+        connection.execute("SELECT 1")
+    with pytest.raises(StorageFailed, match="closed") as caught:
+        log.append("s", said("m"))
+    assert not caught.value.may_retry
 
 
 class FaultyCommit:

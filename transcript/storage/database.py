@@ -74,8 +74,6 @@ class Database(ABC):
     busy_timeout: float
     found_schema: int
     """The schema that it had when it was opened; 0 if there was no log."""
-    errors: type[Exception]
-    """The root of the driver's errors."""
     integrity_error: type[Exception]
     """The driver's error for a key that is taken."""
     _closed = False
@@ -220,7 +218,7 @@ class Database(ABC):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StorageFailed("the log is closed; open it again")
+            raise StorageFailed("the log is closed; open it again", may_retry=False)
 
     def _opened(self) -> None:
         _databases.add(self)

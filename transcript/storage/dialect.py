@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,17 +12,16 @@ class Dialect:
     """The words of one database.
 
     `clock`: µs since 1970 by its own clock. `settled`: a condition on a record `r` that no record with
-    a lower position can still be committed. `blank_chain`: 32 zero bytes. `rows_at_once`: records that
-    one INSERT takes. `snapshot`: begins a transaction whose reads all see the same. `in_turn`: a statement
-    with a name as parameter, which gets past no other transaction that said it of that name, until its
-    end; empty where there is one writer at a time.
+    a lower position can still be committed. `blank_chain`: 32 zero bytes. `snapshot`: begins a
+    transaction whose reads all see the same. `in_turn`: a statement with a name as parameter, which gets
+    past no other transaction that said it of that name, until its end; empty where there is one writer
+    at a time.
     """
 
     name: str
     clock: str
     settled: str
     blank_chain: str
-    rows_at_once: int
     snapshot: str
     in_turn: str = ""
 
@@ -33,20 +32,8 @@ SQLITE = Dialect(
     clock="CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000",
     settled="1",  # one writer at a time: positions are committed in order
     blank_chain="zeroblob(32)",
-    rows_at_once=16,
     snapshot="BEGIN",
 )
-
-
-class Cursor(Protocol):
-    """What a statement gave."""
-
-    rowcount: int
-    lastrowid: Any
-
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
-    def __iter__(self) -> Iterator[Any]: ...
 
 
 class Connection(Protocol):

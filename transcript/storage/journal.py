@@ -20,6 +20,8 @@ from onrecord.transcript.events import Event, UnknownEvent
 from onrecord.transcript.recorded import Recorded, Step
 from onrecord.transcript.storage.dialect import per_dialect
 
+ROWS_AT_ONCE = 16
+"""Records that one INSERT takes."""
 AMONG = 64
 """Values that one statement looks for."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -261,10 +263,9 @@ def insert(connection: Any, fresh: Iterable[Head], rows: Sequence[Row]) -> None:
     if len(rows) == 1:
         _insert(connection, rows)
         return
-    size = connection.dialect.rows_at_once
-    for start in range(0, len(rows), size):
-        piece = rows[start : start + size]
-        if len(piece) == size:
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        piece = rows[start : start + ROWS_AT_ONCE]
+        if len(piece) == ROWS_AT_ONCE:
             _insert(connection, piece)
         else:
             for row in piece:

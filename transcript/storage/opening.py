@@ -42,8 +42,11 @@ def path_of(url: str | os.PathLike[str]) -> str | None:
     parsed = _parsed(url)
     if not isinstance(parsed, URL):
         return None if parsed in ("", ":memory:") else parsed
-    if parsed.get_backend_name() != "sqlite" or parsed.host or parsed.query:
-        where = _shown(parsed.render_as_string(hide_password=True))
+    where = _shown(parsed.render_as_string(hide_password=True))
+    if parsed.get_backend_name() == "sqlite" and parsed.query:
+        names = ", ".join(parsed.query)
+        raise NotALog(f"{where} takes no options ({names}); leave out what follows ?", where=where)
+    if parsed.get_backend_name() != "sqlite" or parsed.host:
         raise NotALog(
             f"{where} isn't supported; use sqlite:///path or postgresql://host/database",
             where=where,
@@ -63,12 +66,16 @@ def _parsed(url: str | os.PathLike[str]) -> URL | str:
     if "://" not in text:
         return text
     try:
-        return make_url(text)
+        parsed = make_url(text)
     except (ArgumentError, ValueError) as error:
         where = _shown(text)
         raise NotALog(
             f"{where!r} isn't a URL; use sqlite:///path or postgresql://host/database", where=where
         ) from error
+    if "@" in (parsed.host or ""):
+        where = _shown(text)
+        raise NotALog(f"{where}: write @ in the password as %40", where=where)
+    return parsed
 
 
 def _shown(url: str) -> str:

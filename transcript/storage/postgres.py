@@ -45,7 +45,6 @@ class PostgresDatabase(Database):
     """A writing connection behind a lock, reading ones in a pool, one that listens for followers."""
 
     dialect = driver.POSTGRES
-    errors = driver.Error
     integrity_error = driver.IntegrityError
 
     def __init__(
@@ -292,8 +291,8 @@ class PostgresDatabase(Database):
         """Close all connections. Idempotent."""
         if self._closed:
             return
+        self._listener.close()  # first, so that it doesn't try to connect again
         self._closed = True
-        self._listener.close()
         with self._lock:
             self.drop_writer()
             self.engine.dispose()

@@ -9,15 +9,17 @@ from typing import Any
 
 from onrecord.transcript.errors import StorageBusy, StorageError, StorageFailed, StorageFull
 from onrecord.transcript.storage.dialect import Dialect
+from onrecord.transcript.storage.schema_postgres import WRITERS
 
 try:
     import psycopg
 except ImportError as missing:
     raise StorageFailed(
-        f"a log on PostgreSQL needs psycopg 3 ({missing}): pip install 'onrecord[postgresql]'"
+        f"a log on PostgreSQL needs psycopg 3 ({missing}): pip install 'onrecord[postgresql]'",
+        may_retry=False,
     ) from missing
 from psycopg import errors, pq
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8BinaryDumper
 from sqlalchemy.engine import URL
 
@@ -49,10 +51,13 @@ POSTGRES = Dialect(
         "OR r.transaction_id >= (SELECT pg_snapshot_xmax(pg_current_snapshot())))"
     ),
     blank_chain="decode(repeat('00', 32), 'hex')",
-    rows_at_once=16,
     snapshot="BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    in_turn="SELECT pg_advisory_xact_lock(hashtextextended(?, 1869509219))",
+    in_turn=f"SELECT pg_advisory_xact_lock(hashtextextended(?, {WRITERS}))",
 )
+
+
+class NoServer(psycopg.OperationalError):
+    """Nobody answers where the server should be."""
 
 
 class _Cursor(psycopg.Cursor[Any]):
@@ -136,7 +141,7 @@ def conninfo(url: URL) -> str:
     try:
         return make_conninfo(**{**ours, **given, "client_encoding": "UTF8"})
     except psycopg.Error as error:
-        raise StorageFailed(f"{where(url)}: {told(error)}") from error
+        raise StorageFailed(f"{where(url)}: {told(error)}", may_retry=False) from error
 
 
 def where(url: URL) -> str:
@@ -151,7 +156,12 @@ def where(url: URL) -> str:
 
 def connect(info: str, busy_timeout: float, *, writing: bool) -> PostgresConnection:
     """Return a connection with our settings; raise the driver's errors."""
-    raw = psycopg.connect(info, autocommit=True)
+    try:
+        raw = psycopg.connect(info, autocommit=True)
+    except psycopg.OperationalError as error:
+        if "FATAL:" in str(error):
+            raise  # it answers, and doesn't want us
+        raise NoServer(_not_reached(info, error)) from error
     try:
         raw.adapters.register_dumper(int, Int8BinaryDumper)
         raw.prepare_threshold = 1
@@ -178,9 +188,17 @@ def connect(info: str, busy_timeout: float, *, writing: bool) -> PostgresConnect
     if raw.info.server_version < OLDEST_SERVER:
         raw.close()
         raise StorageFailed(
-            f"this is PostgreSQL {raw.info.server_version // 10_000}; use 13 or newer"
+            f"this is PostgreSQL {raw.info.server_version // 10_000}; use 13 or newer",
+            may_retry=False,
         )
     return made
+
+
+def _not_reached(info: str, error: Exception) -> str:
+    given = conninfo_to_dict(info)
+    why = str(error).partition("\n")[0].rpartition("failed: ")[2]
+    address = f"{given.get('host') or 'localhost'}:{given.get('port') or 5432}"
+    return f"no server answers at {address} ({why}); start it or check the URL"
 
 
 @lru_cache(maxsize=512)
@@ -229,4 +247,6 @@ def translate(error: BaseException, doing: str, waited: float = 0.0) -> StorageE
         )
     if isinstance(error, errors.DiskFull):
         return StorageFull(f"{doing}: no space is left on the server; make room, then try again")
+    if isinstance(error, NoServer):
+        return StorageFailed(f"{doing}: {error}")
     return StorageFailed(f"{doing}: {type(error).__name__}: {told(error)}")

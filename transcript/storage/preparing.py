@@ -40,7 +40,9 @@ def _write_ahead(connection: Any, path: str) -> None:
         mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
         files.sync_folder(path)
     if mode != "wal":
-        raise StorageFailed(f"{path}: no write-ahead log here; use a local file system")
+        raise StorageFailed(
+            f"{path}: no write-ahead log here; use a local file system", may_retry=False
+        )
 
 
 def _migrate(connection: Any, path: str | None) -> None:

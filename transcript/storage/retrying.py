@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
 from onrecord.transcript.errors import OnRecordError, StorageBusy
 from onrecord.transcript.storage import dbapi
@@ -28,6 +29,12 @@ def retry(run: Callable[[], T], doing: str, timeout: float, began: float | None 
     while True:
         try:
             return run()
+        except NoConnectionFree as raised:
+            waited = time.monotonic() - start
+            raise StorageBusy(
+                f"{doing}: too many reads were under way for {waited:.1f} s; try again",
+                waited=waited,
+            ) from raised
         except UnicodeDecodeError as raised:
             # The driver's own message, or a text, holds bytes that nobody wrote.
             raise dbapi.damaged(doing, str(raised)) from raised

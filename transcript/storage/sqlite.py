@@ -37,7 +37,6 @@ class SQLiteDatabase(Database):
     """
 
     dialect = SQLITE
-    errors = dbapi.Error
     integrity_error = dbapi.IntegrityError
 
     def __init__(
@@ -88,7 +87,10 @@ class SQLiteDatabase(Database):
             if self.path is None:
                 pool: Pool = StaticPool(lambda: self._memory)
             else:
-                pool = QueuePool(self._connect, pool_size=READERS, max_overflow=READERS_MORE)
+                pool = QueuePool(
+                    self._connect, pool_size=READERS, max_overflow=READERS_MORE,
+                    timeout=self.busy_timeout,
+                )  # fmt: skip
             self._engine = create_engine(
                 "sqlite://", module=dbapi.driver, pool=pool, hide_parameters=True
             )
@@ -276,14 +278,19 @@ class SQLiteDatabase(Database):
             self._check_open()
             self.same_file(doing)
             # A list, because SQLAlchemy's pool costs more than the read itself.
-            connection = self._idle.pop() if self._idle else self._connect()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
             try:
                 found = run(connection)
             except BaseException:
                 connection.close()  # nobody knows in which state it is
                 raise
-            if len(self._idle) < READERS and not self._closed:
+            if len(self._idle) < READERS:
                 self._idle.append(connection)
+                if self._closed:
+                    self._close_idle()
             else:
                 connection.close()
             return found
@@ -342,12 +349,19 @@ class SQLiteDatabase(Database):
                 if connection is not None:
                     connection.close()
             self._watcher = self._writer = self._memory = None
-            while self._idle:
-                self._idle.pop().close()
+            self._close_idle()
             if self._engine is not None:
                 self._engine.dispose()
         if self._file is not None:
             files.release(self._file)
+
+    def _close_idle(self) -> None:
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return
+            connection.close()
 
     def _connections(self) -> Sequence[Any]:
         if self.path is None:
