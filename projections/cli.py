@@ -19,9 +19,9 @@ import typer
 from onrecord import __version__
 from onrecord.projections import pages
 from onrecord.projections.deliveries import deliveries as histories
-from onrecord.projections.findings import findings
-from onrecord.projections.promise import check_texts
-from onrecord.projections.transcript import build_checked
+from onrecord.projections.findings import findings_of
+from onrecord.projections.promise import check_reading, check_texts
+from onrecord.projections.transcript import build_checked, folded
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.storage.opening import is_in_memory
@@ -67,10 +67,10 @@ def _options(
 
 
 @contextlib.contextmanager
-def _log(*, create: bool = False) -> Iterator[TranscriptLog]:
+def _log(*, create: bool = False, migrate: bool = False) -> Iterator[TranscriptLog]:
     if is_in_memory(_Place.url):
         _fail(f"--db {_Place.url!r} is a log in memory, gone with the command; use sqlite:///path")
-    with TranscriptLog.open(_Place.url, create=create) as log:
+    with TranscriptLog.open(_Place.url, create=create, migrate=migrate) as log:
         yield log
 
 
@@ -94,14 +94,17 @@ def import_(
     files: Annotated[list[str], typer.Argument(metavar="FILE…", help="JSON lines; - is stdin.")],
 ) -> None:
     """Read events from JSON lines into the log. A file that was read before adds nothing."""
-    from onrecord.transcript.interchange import import_lines
+    from onrecord.transcript.interchange import checked_lines
 
     with contextlib.ExitStack() as stack:
-        # All of them first: a name that is wrong makes no log and imports no half of the files.
+        # All of them first: what is wrong in one makes no log and imports no half of the files.
         opened = [(name, stack.enter_context(_lines(name))) for name in files]
+        checked = [
+            (name, stack.enter_context(checked_lines(lines, name))) for name, lines in opened
+        ]
         log = stack.enter_context(_log(create=True))
-        for name, lines in opened:
-            done = import_lines(log, lines, name)
+        for name, write in checked:
+            done = write(log)
             told = "standard input" if name == "-" else name
             added = pages.counted(done.added, "event")
             print(pages.plain(f"{told}: {added} added, {done.known} known already"))
@@ -149,7 +152,7 @@ def migrate(json: _Json = False) -> None:
     """Bring a log of an older schema up to date. Stop its writers first; it only goes forward."""
     from onrecord.transcript.storage.schema import SCHEMA_VERSION
 
-    with TranscriptLog.open(_Place.url, create=False, migrate=True) as log:
+    with _log(migrate=True) as log:
         found, where = log.database.found_schema, log.database.where
     if json:
         _print_json({"log": where, "from": found, "to": SCHEMA_VERSION})
@@ -188,11 +191,14 @@ def check(
     with _log() as log:
         if session is not None:
             _known(log, session)
-        faults = list(StoredProjections(log).check(None if session is None else [session]))
+        names = [head.name for head in log.sessions()] if session is None else [session]
+        stored = StoredProjections(log)
+        faults = list(stored.check(names))
+        behind = sorted(set(stored.behind()).intersection(names))
     if json:
-        _print_json({"faults": faults})
+        _print_json({"faults": faults, "sessions": len(names), "behind": behind})
     else:
-        pages.show_faults(faults)
+        pages.show_faults(faults, len(names), len(behind))
     raise typer.Exit(1 if faults else 0)
 
 
@@ -282,8 +288,9 @@ def audit(
         names = [head.name for head in log.sessions()] if session is None else [session]
         found = []
         for name in names:
-            build_checked(name, log.read(name), full=True)
-            found.extend(findings(name, log.read(name)))
+            conversation, reading = folded(log.read(name))
+            check_reading(name, reading, conversation.rows(full=True), full=True)
+            found.extend(findings_of(name, conversation))
     if json:
         _print_json({"findings": found})
     else:

@@ -240,9 +240,15 @@ def show_findings(found: Sequence[Finding], sessions: int) -> None:
     page.print(f"{counted(len(found), 'finding')} in {read}")
 
 
-def show_faults(faults: Sequence[Fault]) -> None:
-    """Print what is stored and doesn't follow from the log, and how to mend it."""
+def show_faults(faults: Sequence[Fault], sessions: int, behind: int) -> None:
+    """Print what is stored and doesn't follow from the log, and how to mend it.
+
+    `behind`: how many of the sessions have records that aren't projected.
+    """
     page = console()
+    if behind:
+        there = f"{sessions - behind} of {counted(sessions, 'session')}"
+        page.print(f"{there} stored up to the newest record; `onrecord project` adds the rest")
     if not faults:
         page.print("all that is stored follows from the log")
         return

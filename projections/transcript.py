@@ -51,15 +51,23 @@ def build_checked(
     full: bool = False,
 ) -> tuple[Transcript, Reading]:
     """Build from records in one pass; return the promise's own reading of them too."""
+    conversation, reading = folded(records, at=at)
+    rows = conversation.rows(full=full)
+    check_reading(session, reading, rows, full=full)
+    return Transcript(session, conversation.version, rows), reading
+
+
+def folded(
+    records: Iterable[Recorded], *, at: int | datetime | None = None
+) -> tuple[Conversation, Reading]:
+    """Return the fold of records, and the promise's own reading of them, made in one pass."""
     conversation, reading = Conversation(), Reading()
     for recorded in records:
         if _is_after(recorded, at):
             break
         conversation.apply(recorded)
         reading.take(recorded)
-    rows = conversation.rows(full=full)
-    check_reading(session, reading, rows, full=full)
-    return Transcript(session, conversation.version, rows), reading
+    return conversation, reading
 
 
 def _is_after(recorded: Recorded, at: int | datetime | None) -> bool:

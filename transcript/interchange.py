@@ -16,7 +16,8 @@ import json
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, NoReturn
@@ -87,15 +88,28 @@ def import_lines(log: TranscriptLog, lines: Iterable[bytes | str], name: str) ->
     The whole file is checked first; then each session is one transaction. Raise ImportRefused with
     file, line and what was expected: nothing of that line's session is written.
     """
+    with checked_lines(lines, name, log.text_limit) as write:
+        return write(log)
+
+
+@contextmanager
+def checked_lines(
+    lines: Iterable[bytes | str], name: str, text_limit: int = codec.TEXT_LIMIT
+) -> Iterator[Callable[[TranscriptLog], Imported]]:
+    """Give what imports the lines into a log, once all of them are checked; see import_lines."""
     with tempfile.SpooledTemporaryFile(max_size=SPOOL) as spool:
-        sessions = _check(lines, name, spool, log.text_limit)
-        now = datetime.now(UTC)
-        added = known = 0
-        for session, at in sessions.items():
-            new = _write(log, session, at, spool, name, now)
-            added += new
-            known += len(at.offsets) - new
-    return Imported(added, known, tuple(sessions))
+        sessions = _check(lines, name, spool, text_limit)
+
+        def write(log: TranscriptLog) -> Imported:
+            now = datetime.now(UTC)
+            added = known = 0
+            for session, at in sessions.items():
+                new = _write(log, session, at, spool, name, now)
+                added += new
+                known += len(at.offsets) - new
+            return Imported(added, known, tuple(sessions))
+
+        yield write
 
 
 @dataclass(slots=True)

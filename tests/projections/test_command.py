@@ -178,6 +178,8 @@ def test_text_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
         (["export", "s1", "--out", "log.db"], "log.db is a database and was left untouched"),
         (["show", "s1", "--at", "8"], "its newest is 7"),
         (["--db", "sqlite://", "sessions"], "a log in memory"),
+        (["--db", "sqlite://", "migrate"], "a log in memory"),
+        (["--db", "sqlite:///log.db?mode=ro", "sessions"], "takes no options (mode)"),
         (["--db", "sqlite://log.db", "import", "story.jsonl"], "use sqlite:///path"),
     ],
 )
@@ -194,6 +196,30 @@ def test_an_error_is_one_line_that_says_what_to_do(
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
     assert "s2" not in run("sessions", at=place).stdout
+
+
+def test_a_line_that_is_wrong_makes_no_log_and_no_folder(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{}\n")
+    files = (str(place / "story.jsonl"), "bad.jsonl")
+    done = run("--db", "no/such/log.db", "import", *files, at=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "bad.jsonl, line 1: expected" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
+
+
+def test_check_says_what_is_not_projected_yet(place: Path, tmp_path: Path) -> None:
+    assert run("import", str(place / "story.jsonl"), at=tmp_path).returncode == 0
+
+    before = run("check", at=tmp_path)
+    told = json.loads(run("check", "--json", at=tmp_path).stdout)
+    assert run("rebuild", at=tmp_path).returncode == 0
+    after = run("check", at=tmp_path)
+
+    assert "0 of 1 session stored" in before.stdout
+    assert "onrecord project" in before.stdout
+    assert told == {"faults": [], "sessions": 1, "behind": ["s1"]}
+    assert after.stdout == "all that is stored follows from the log\n"
 
 
 def test_a_pipe_gets_no_colour_and_a_closed_one_no_trace(place: Path) -> None:
