@@ -110,6 +110,43 @@ class Outcome:
     new: int = 0
 
 
+class Append:
+    """Events that someone wants appended to a session, and what became of it.
+
+    Given as `events`, or as `drafts` that are prepared. `outcome` or `error` is there once `done`.
+    """
+
+    __slots__ = ("done", "drafts", "durable", "error", "events", "expected_version", "lease",
+                 "outcome", "session")  # fmt: skip
+
+    def __init__(
+        self,
+        session: str,
+        events: Sequence[Event] = (),
+        *,
+        drafts: Any = None,
+        expected_version: int = ANY,
+        durable: bool = True,
+        lease: Lease | None = None,
+    ) -> None:
+        self.session = session
+        self.events = events
+        self.drafts = drafts
+        self.expected_version = expected_version
+        self.durable = durable
+        self.lease = lease
+        self.outcome: Outcome | None = None
+        self.error: BaseException | None = None
+        self.done = False
+
+    def answer(self) -> Outcome:
+        """Return the outcome, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None, "an append was asked for its outcome before it had one"
+        return self.outcome
+
+
 class Transaction:
     """The appends of one transaction: planned one by one, so that a bad one has written nothing."""
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from onrecord.transcript import failpoints
-from onrecord.transcript.append import DRAFTS_AT_ONCE, States, Transaction, prepared
+from onrecord.transcript.append import DRAFTS_AT_ONCE, Append, States, Transaction, prepared
 from onrecord.transcript.errors import AppendInDoubt, OnRecordError, StorageError
-from onrecord.transcript.joining import Append, Group, join
+from onrecord.transcript.joining import Group, join
 from onrecord.transcript.storage import journal
 from onrecord.transcript.storage.database import CommitUnclear, Database
 

@@ -7,53 +7,14 @@ says one of the others again is answered with the part that holds its text (`off
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from onrecord.transcript.append import ANY, Draft, Outcome
+from onrecord.transcript.append import ANY, Append, Draft
 from onrecord.transcript.events import DeliveryAttempted, Event, StreamChunkDelivered
-from onrecord.transcript.leases import Lease
 
 JOINED = 16_384
 """Code points that a text may have to be joined with the next."""
-
-
-class Append:
-    """Events that someone wants appended to a session, and what became of it.
-
-    Given as `events`, or as `drafts` that are prepared. `outcome` or `error` is there once `done`.
-    """
-
-    __slots__ = ("done", "drafts", "durable", "error", "events", "expected_version", "lease",
-                 "outcome", "session")  # fmt: skip
-
-    def __init__(
-        self,
-        session: str,
-        events: Sequence[Event] = (),
-        *,
-        drafts: Any = None,
-        expected_version: int = ANY,
-        durable: bool = True,
-        lease: Lease | None = None,
-    ) -> None:
-        self.session = session
-        self.events = events
-        self.drafts = drafts
-        self.expected_version = expected_version
-        self.durable = durable
-        self.lease = lease
-        self.outcome: Outcome | None = None
-        self.error: BaseException | None = None
-        self.done = False
-
-    def answer(self) -> Outcome:
-        """Return the outcome, or raise the error."""
-        if self.error is not None:
-            raise self.error
-        assert self.outcome is not None, "an append was asked for its outcome before it had one"
-        return self.outcome
 
 
 class Group:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from onrecord.transcript import codec
-from onrecord.transcript.append import ANY, Draft, Outcome, wrong_version
+from onrecord.transcript.append import ANY, Append, Draft, Outcome, wrong_version
 from onrecord.transcript.batch import Batches
 from onrecord.transcript.errors import BadEvent
 from onrecord.transcript.events import Event
-from onrecord.transcript.joining import Append
 from onrecord.transcript.leases import Lease, Leases, LeaseState
 from onrecord.transcript.mending import storable
 from onrecord.transcript.recorded import Recorded

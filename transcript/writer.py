@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from onrecord.transcript.append import Outcome
+from onrecord.transcript.append import Append, Outcome
 from onrecord.transcript.batch import Batches
 from onrecord.transcript.errors import StorageBusy, StorageFailed
-from onrecord.transcript.joining import Append
 
 if TYPE_CHECKING:
     import asyncio
