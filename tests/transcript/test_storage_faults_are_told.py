@@ -131,6 +131,21 @@ def test_an_unclear_commit_is_looked_up(tmp_path: Path, happened: bool) -> None:
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_lease_whose_commit_is_unclear_is_taken_again(tmp_path: Path, happened: bool) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        log.append("s", said("m1"))
+        database = log.database
+        assert isinstance(database, SQLiteDatabase)
+        database._writer = FaultyCommit(database._writer, happened=happened)
+
+        lease = log.leases.acquire("s", "bot")
+
+        assert lease.generation == (2 if happened else 1)
+        log.leases.check(lease)
+
+
+@pytest.mark.faults
 def test_doubt_reaches_the_caller_only_when_the_storage_stays_away(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with TranscriptLog.open(path, busy_timeout=0.2) as log:
