@@ -7,6 +7,7 @@ the log, and what a crash takes is folded again.
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 from collections import OrderedDict
@@ -15,10 +16,11 @@ from typing import Any
 
 import msgspec
 
+from onrecord.projections.conversation import Compaction
 from onrecord.projections.stored import builds, tables
 from onrecord.projections.stored.names import sought_by
 from onrecord.projections.stored.tables import Standing
-from onrecord.projections.stored.tail import Before, Cut, Tail, Touched
+from onrecord.projections.stored.tail import Before, Cut, Tail, Touched, Turn
 from onrecord.transcript.errors import OnRecordError, RecordDamaged, StorageFailed
 from onrecord.transcript.events import UnknownEvent
 from onrecord.transcript.log import TranscriptLog
@@ -147,13 +149,18 @@ class Projector:
             if there is None or there.number == 0:
                 return
             doing = f"projecting session {session!r} anew"
-            with self._database.write(durable=False, doing=doing) as connection:
-                tables.drop_session(connection, there.number)
+            number = there.number
+            self._database.transact(
+                lambda connection: tables.drop_session(connection, number),
+                durable=False, doing=doing,
+            )  # fmt: skip
 
     def _soil(self, session: str, there: Standing, place: int) -> None:
         doing = f"projecting session {session!r} anew from an earlier turn"
-        with self._database.write(durable=False, doing=doing) as connection:
-            tables.soil(connection, there.number, place)
+        self._database.transact(
+            lambda connection: tables.soil(connection, there.number, place),
+            durable=False, doing=doing,
+        )  # fmt: skip
 
     # --- one session -----------------------------------------------------------------------------
 
@@ -222,30 +229,47 @@ class Projector:
     def _store(self, tail: Tail, there: Standing) -> None:
         turns = list(tail.changed())
         compaction = tail.compaction
-        state = there.state
+        moved = self._database.transact(
+            lambda connection: self._write(connection, tail, there, turns, compaction),
+            durable=False,
+            doing=f"storing the projection of session {tail.session!r}",
+        )
+        there.number, there.version, there.turns = moved.number, moved.version, moved.turns
+        there.shown, there.state = moved.shown, moved.state
+        tail.settle(turns)
+
+    def _write(
+        self,
+        connection: Any,
+        tail: Tail,
+        there: Standing,
+        turns: list[Turn],
+        compaction: Compaction | None,
+    ) -> Standing:
+        """Write what changed and where the session stands then; return that. May run twice."""
+        moved = copy.copy(there)
+        moved.state = state = copy.copy(there.state)
         state.tracked = tail.conversation.tracked
         state.last = max(state.last, tail.last_counted)
-        doing = f"storing the projection of session {tail.session!r}"
-        with self._database.write(durable=False, doing=doing) as connection:
-            if there.number == 0:
-                self._begin(connection, there)
-            elif not tables.hold(connection, there):
-                raise Overtaken
-            tables.store_turns(connection, there, turns)
-            tables.store_names(connection, there.number, tail.fresh)
-            if compaction is not None:
-                state.summary = compaction.row()
-                tables.hide_before(connection, there.number, tail.cut.place)
-                tables.count_shown(connection, there)
-            else:
-                if tail.cut.place == 0:
-                    state.summary = None
-                count, places = tail.newly_shown(turns)
-                there.shown += count
-                state.places += places
-            tables.move(connection, there, tail.version, tail.turns)
-        there.version, there.turns = tail.version, tail.turns
-        tail.settle(turns)
+        if moved.number == 0:
+            self._begin(connection, moved)
+        elif not tables.hold(connection, moved):
+            raise Overtaken
+        tables.store_turns(connection, moved, turns)
+        tables.store_names(connection, moved.number, tail.fresh)
+        if compaction is not None:
+            state.summary = compaction.row()
+            tables.hide_before(connection, moved.number, tail.cut.place)
+            tables.count_shown(connection, moved)
+        else:
+            if tail.cut.place == 0:
+                state.summary = None
+            count, places = tail.newly_shown(turns)
+            moved.shown += count
+            state.places += places
+        moved.version, moved.turns = tail.version, tail.turns
+        tables.move(connection, moved)
+        return moved
 
     def _begin(self, connection: Any, there: Standing) -> None:
         if not builds.is_there(connection, self.build):
@@ -257,13 +281,16 @@ class Projector:
         version, reason = poisoned.version, poisoned.reason
         logger.error("session %r, version %d is set aside: %s", session, version, reason)
         doing = f"setting a record of session {session!r} aside"
-        with self._database.write(durable=False, doing=doing) as connection:
+
+        def run(connection: Any) -> None:
             found = tables.standing(connection, self.build, session)
             assert found is not None, "sessions are never deleted"
             if found.number == 0:
                 self._begin(connection, found)
             found.state.aside = {**found.state.aside, version: reason}
-            tables.move(connection, found, found.version, found.turns)
+            tables.move(connection, found)
+
+        self._database.transact(run, durable=False, doing=doing)
 
 
 def _is_long(tail: Tail) -> bool:

@@ -211,8 +211,9 @@ class StoredProjections:
         database = self._log.database
         build = database.read("finding the build", lambda c: builds.live_build(c, CODE))
         if build == 0:
-            with database.write(durable=False, doing="beginning a build") as connection:
-                build = builds.first_build(connection, CODE)
+            build = database.transact(
+                lambda c: builds.first_build(c, CODE), durable=False, doing="beginning a build"
+            )
         return build
 
 

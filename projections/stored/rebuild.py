@@ -27,8 +27,9 @@ def rebuild(log: TranscriptLog, code: int, progress: Progress, jobs: int) -> int
     Return how many records were projected. What is appended meanwhile is caught up when it is read.
     """
     database = log.database
-    with database.write(doing="beginning a build") as connection:
-        build = builds.new_build(connection, code, live=False)
+    build = database.transact(
+        lambda c: builds.new_build(c, code, live=False), doing="beginning a build"
+    )
     sessions = database.read("listing sessions", lambda c: tables.behind(c, build))
     total = sum(count for _, count in sessions)
     done = 0
@@ -39,10 +40,12 @@ def rebuild(log: TranscriptLog, code: int, progress: Progress, jobs: int) -> int
             progress(done, total)
     except Superseded:
         return total  # by one that was begun later: there is nothing left to do
-    with database.write(doing="letting a build be read") as connection:
+
+    def let_live(connection: Any) -> list[int]:
         live = builds.set_live(connection, build)
-        old = builds.others(connection, build, code) if live else []
-    for number in old:
+        return builds.others(connection, build, code) if live else []
+
+    for number in database.transact(let_live, doing="letting a build be read"):
         _drop(log, number)
     return done
 
@@ -106,11 +109,13 @@ def _project_here(names: Sequence[str]) -> None:
 
 
 def _drop(log: TranscriptLog, build: int) -> None:
-    while True:
-        with log.database.write(durable=False, doing="removing a replaced build") as connection:
-            numbers = builds.numbers_of(connection, build, DROPPED_AT_ONCE)
-            for number in numbers:
-                tables.drop_session(connection, number)
-            if not numbers:
-                builds.drop_build(connection, build)
-                return
+    def drop_some(connection: Any) -> bool:
+        numbers = builds.numbers_of(connection, build, DROPPED_AT_ONCE)
+        for number in numbers:
+            tables.drop_session(connection, number)
+        if not numbers:
+            builds.drop_build(connection, build)
+        return bool(numbers)
+
+    while log.database.transact(drop_some, durable=False, doing="removing a replaced build"):
+        pass

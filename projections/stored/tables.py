@@ -183,12 +183,12 @@ def hold(connection: Any, there: Standing) -> bool:
     return bool(connection.execute(statement, (there.number, there.version)).rowcount == 1)
 
 
-def move(connection: Any, there: Standing, version: int, turns: int) -> None:
-    """Let the session, which is held, stand at a version."""
+def move(connection: Any, there: Standing) -> None:
+    """Let the session, which is held, stand where `there` says."""
     connection.execute(
         "UPDATE projected_sessions SET version = ?, turns = ?, shown = ?, state = ? "
         "WHERE number = ?",
-        (version, turns, there.shown, _encode(there.state), there.number),
+        (there.version, there.turns, there.shown, _encode(there.state), there.number),
     )
 
 

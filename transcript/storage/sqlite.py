@@ -161,6 +161,9 @@ class SQLiteDatabase(Database):
         connection = self._writer
         if connection is None:
             connection = self._retry(self._write_connection, doing, began)
+        if connection.in_transaction:
+            self._rollback(connection)  # left open by a write that was interrupted (Ctrl-C)
+            connection = self._retry(self._write_connection, doing, began)
         wanted = "FULL" if durable else "NORMAL"
         if self._synchronous != wanted:
             self._retry(lambda: connection.execute(f"PRAGMA synchronous={wanted}"), doing, began)
