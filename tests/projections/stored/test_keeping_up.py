@@ -287,7 +287,7 @@ def test_the_commands_say_what_they_did(tmp_path: Path, json_wanted: bool) -> No
     assert (built.returncode, sound.returncode, broken.returncode) == (0, 0, 1), built.stderr
     if json_wanted:
         assert json.loads(built.stdout) == {"records": 2, "sessions": 1}
-        assert json.loads(sound.stdout) == {"faults": [], "sessions": 1, "behind": 0}
+        assert json.loads(sound.stdout) == {"faults": [], "sessions": 1, "behind": []}
         assert [fault["turn"] for fault in json.loads(broken.stdout)["faults"]] == ["m1"]
     else:
         assert built.stdout == "projected 2 records of 1 session\n"
