@@ -50,7 +50,8 @@ class StoredProjections:
 
     What was appended before a call is in what it returns. Rows that were damaged in the store are
     projected anew from the log, and a warning is logged; where nothing can be stored or read from the
-    store, what is asked for is made from the log alone.
+    store, what is asked for is made from the log alone. What is erased leaves the store when its session
+    is projected next, by whoever reads it or by `onrecord project`.
     """
 
     def __init__(self, log: TranscriptLog) -> None:

@@ -1,7 +1,8 @@
 """The end of a session, folded: from a turn on that nothing later reaches back beyond.
 
-Pure: records go in; out come the turns that changed and what was learnt of names. An event that names
-something of the turns before raises Touched, and the fold begins again at an earlier turn.
+Records go in; out come the turns that changed and what was learnt of names. An event that names
+something of the turns before (`Before` knows what they named) raises Touched, and the fold begins again
+at an earlier turn.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from onrecord.projections.deliveries import DeliveryHistory, history_of
 from onrecord.projections.findings import Finding, findings_of_turn, session_findings
 from onrecord.projections.promise import check_reading
 from onrecord.projections.promised import Reading
-from onrecord.projections.rows import Row
 from onrecord.projections.stored.names import Said, names_of
 from onrecord.projections.turn_rows import TurnView
 from onrecord.transcript.events import ContentErased, Event, TranscriptRewound
@@ -314,7 +314,3 @@ class Tail(msgspec.Struct):
         if self.cut.place and any(c.void for c in self.conversation.compactions):
             raise Touched(EVERYTHING)
         return self.conversation.compaction()
-
-    def rows(self) -> list[Row]:
-        """Return the rows of the tail, all of them."""
-        return self.conversation.rows(full=True)
