@@ -169,13 +169,10 @@ class Projector:
         if tail is None or news is None:
             tail = self._resume(session, there)
         while tail.version < there.log_version:
-            if _is_long(tail):
-                tail = self._resume(session, there)
             if news is None:
-                news = self._database.read(
-                    f"reading session {session!r}",
-                    lambda c: _news(c, tail, there),  # noqa: B023 - run at once
-                )
+                if _is_long(tail):
+                    tail = self._resume(session, there)
+                news = self._coming(tail, there)
             if not news.records:
                 break
             self._fold(tail, there, news)
@@ -184,6 +181,11 @@ class Projector:
             news = None
         if not _is_long(tail):
             self._keep(session, tail)
+
+    def _coming(self, tail: Tail, there: Standing) -> News:
+        return self._database.read(
+            f"reading session {tail.session!r}", lambda c: _news(c, tail, there)
+        )
 
     def _keep(self, session: str, tail: Tail) -> None:
         with self._keeping:

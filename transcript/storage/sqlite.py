@@ -85,7 +85,8 @@ class SQLiteDatabase(Database):
         """SQLAlchemy's engine, made when it is first used: loading its dialects takes a while."""
         if self._engine is None:
             if self.path is None:
-                pool: Pool = StaticPool(lambda: self._memory)
+                memory: Any = self._memory
+                pool: Pool = StaticPool(lambda: memory)
             else:
                 pool = QueuePool(
                     self._connect, pool_size=READERS, max_overflow=READERS_MORE,
