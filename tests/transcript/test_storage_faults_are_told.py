@@ -337,3 +337,33 @@ def test_a_file_that_is_moved_while_nothing_else_changes_is_noticed(
 
         (tmp_path / "away").rename(tmp_path / moved)
         assert [r.version for r in log.append("s", said("m4"))] == [4]
+
+
+def test_a_write_that_was_interrupted_is_rolled_back(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with TranscriptLog.open(path) as log, TranscriptLog.open(path, busy_timeout=1) as other:
+        interrupted = log.database.write(doing="a write")
+        interrupted.__enter__().execute("UPDATE flushes SET count = 99")
+
+        del interrupted  # as a KeyboardInterrupt leaves it that came before the end of the write
+        assert log.append("s", said("m"))[0].version == 1
+
+        counted = log.database.read(
+            "asking", lambda c: c.execute("SELECT count FROM flushes").fetchone()[0]
+        )
+        assert counted != 99
+        assert other.append("s", said("n"))[0].version == 2
+
+
+def test_a_write_within_a_write_is_refused_and_the_outer_goes_on(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        with log.database.write() as connection:
+            connection.execute("UPDATE flushes SET count = 99")
+            with pytest.raises(StorageFailed, match="within another write"):
+                log.append("s", said("m"))
+
+        counted = log.database.read(
+            "asking", lambda c: c.execute("SELECT count FROM flushes").fetchone()[0]
+        )
+        assert counted == 99
+        assert log.append("s", said("m"))[0].version == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,9 +14,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
-from onrecord.transcript.errors import (
-    StorageBusy,
-)
+from onrecord.transcript.errors import StorageBusy, StorageFailed
 from onrecord.transcript.storage import dbapi, files, preparing
 from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
 from onrecord.transcript.storage.dialect import SQLITE
@@ -74,6 +73,7 @@ class SQLiteDatabase(Database):
         self._beside: tuple[files.Identity | None, ...] = ()
         self._writer: Any = None
         self._synchronous = "FULL"
+        self._open: weakref.ref[_Transaction] | None = None
         self._watcher: Any = None
         self._engine: Engine | None = None
         self._idle: list[Any] = []
@@ -163,6 +163,8 @@ class SQLiteDatabase(Database):
         if connection is None:
             connection = self._retry(self._write_connection, doing, began)
         if connection.in_transaction:
+            if self._open is not None and self._open() is not None:
+                raise StorageFailed(f"{doing}: within another write of this thread; end that first")
             self._rollback(connection)  # left open by a write that was interrupted (Ctrl-C)
             connection = self._retry(self._write_connection, doing, began)
         wanted = "FULL" if durable else "NORMAL"
@@ -376,7 +378,7 @@ class SQLiteDatabase(Database):
 class _Transaction:
     """A write transaction: a class, because a generator costs as much as a statement."""
 
-    __slots__ = ("_connection", "_database", "_doing", "_durable")
+    __slots__ = ("__weakref__", "_connection", "_database", "_doing", "_durable")
 
     def __init__(self, database: SQLiteDatabase, doing: str, *, durable: bool) -> None:
         self._database = database
@@ -385,6 +387,7 @@ class _Transaction:
 
     def __enter__(self) -> Any:
         self._connection = self._database._enter(self._doing, durable=self._durable)
+        self._database._open = weakref.ref(self)
         return self._connection
 
     def __exit__(
