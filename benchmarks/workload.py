@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 QUESTION, ARGUMENT, RESULT, ANSWER = 80, 30, 600, 400
 """Characters of a turn's texts: what is asked, searched for, found and answered."""
@@ -59,6 +60,18 @@ def turns(count: int, tag: str, *, first: int = 0) -> Iterator[SaidTurn]:
             result=_text(words, f"[{name}.r]", RESULT),
             answer=_text(words, f"[{name}.a]", ANSWER),
         )
+
+
+def messages(turn: SaidTurn) -> tuple[dict[str, Any], ...]:
+    """Return a turn as messages of the chat interface that many stores keep."""
+    function = {"name": turn.tool, "arguments": turn.arguments}
+    calls = [{"id": turn.call, "type": "function", "function": function}]
+    return (
+        {"role": "user", "content": turn.question},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "content": turn.result, "tool_call_id": turn.call},
+        {"role": "assistant", "content": turn.answer},
+    )
 
 
 def chunks(count: int, size: int = CHUNK) -> list[str]:

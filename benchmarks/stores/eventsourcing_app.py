@@ -14,7 +14,7 @@ from eventsourcing.application import AggregateNotFoundError, Application
 from eventsourcing.domain import Aggregate, event
 
 from store import Store
-from workload import SaidTurn
+from workload import SaidTurn, messages
 
 
 class Conversation(Aggregate):
@@ -63,14 +63,14 @@ class EventSourcing(Store):
 
     def append(self, session: str, turn: SaidTurn) -> None:
         conversation = self._hold(session)
-        for message in _messages(turn):
+        for message in messages(turn):
             conversation.say(message)
             self._application.save(conversation)
 
     def seed(self, session: str, turns: Iterable[SaidTurn]) -> None:
         conversation = self._hold(session)
         for turn in turns:
-            for message in _messages(turn):
+            for message in messages(turn):
                 conversation.say(message)
         self._application.save(conversation)
 
@@ -107,14 +107,3 @@ class EventSourcing(Store):
 
 def open_store(folder: Path, variant: str) -> Store:
     return EventSourcing(folder, variant)
-
-
-def _messages(turn: SaidTurn) -> tuple[dict[str, Any], ...]:
-    function = {"name": turn.tool, "arguments": turn.arguments}
-    calls = [{"id": turn.call, "type": "function", "function": function}]
-    return (
-        {"role": "user", "content": turn.question},
-        {"role": "assistant", "content": None, "tool_calls": calls},
-        {"role": "tool", "tool_call_id": turn.call, "content": turn.result},
-        {"role": "assistant", "content": turn.answer},
-    )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from store import Store
-from workload import SaidTurn
+from workload import SaidTurn, messages
 
 
 class JsonLines(Store):
@@ -25,12 +25,12 @@ class JsonLines(Store):
         os.close(self._files.pop(session))
 
     def append(self, session: str, turn: SaidTurn) -> None:
-        for message in _messages(turn):
+        for message in messages(turn):
             self._write(session, message)
 
     def seed(self, session: str, turns: Iterable[SaidTurn]) -> None:
         for turn in turns:
-            for message in _messages(turn):
+            for message in messages(turn):
                 self._write(session, message, sync=False)
 
     def stream(self, session: str, question: str, chunks: Iterable[str]) -> None:
@@ -72,14 +72,3 @@ class JsonLines(Store):
 
 def open_store(folder: Path, variant: str) -> Store:
     return JsonLines(folder, variant)
-
-
-def _messages(turn: SaidTurn) -> tuple[dict[str, Any], ...]:
-    function = {"name": turn.tool, "arguments": turn.arguments}
-    calls = [{"id": turn.call, "type": "function", "function": function}]
-    return (
-        {"role": "user", "content": turn.question},
-        {"role": "assistant", "content": None, "tool_calls": calls},
-        {"role": "tool", "content": turn.result, "tool_call_id": turn.call},
-        {"role": "assistant", "content": turn.answer},
-    )
