@@ -244,7 +244,7 @@ class Answer(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             self.connection.close()
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  as inherited
         """Say nothing: what was asked stands in the file of requests."""
 
 
