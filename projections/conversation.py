@@ -33,6 +33,7 @@ from onrecord.transcript.events import (
     DeliveryRevised,
     Event,
     RecoveryApplied,
+    SourceFaultFound,
     StreamChunkDelivered,
     ToolResultReceived,
     TranscriptCompacted,
@@ -84,6 +85,7 @@ class Conversation(msgspec.Struct):
     deliveries: dict[str, Outgoing] = msgspec.field(default_factory=dict)
     calls: Calls = msgspec.field(default_factory=Calls)
     conflicts: list[tuple[int, Event]] = msgspec.field(default_factory=list)
+    source_faults: list[tuple[int, SourceFaultFound]] = msgspec.field(default_factory=list)
     compactions: list[Compaction] = msgspec.field(default_factory=list)
     hidden: set[str] = msgspec.field(default_factory=set)
     _names: TurnNames = msgspec.field(default_factory=TurnNames)
@@ -329,6 +331,9 @@ class Conversation(msgspec.Struct):
         for compaction in self.compactions:
             compaction.void = compaction.void or compaction.stands_for(to_turn)
 
+    def _source_fault(self, event: SourceFaultFound, version: int, _: object) -> None:
+        self.source_faults.append((version, event))
+
     def _erased(self, event: ContentErased, *_: object) -> None:
         target = event.target
         turns = list(self.turns) if target.get("session") else []
@@ -369,6 +374,7 @@ _HANDLERS: dict[type[Event], _Handler] = {
     TranscriptCompacted: Conversation._compacted,
     TranscriptRewound: Conversation._rewound,
     ContentErased: Conversation._erased,
+    SourceFaultFound: Conversation._source_fault,
 }
 
 

@@ -27,6 +27,9 @@ CODES = (
     "conflicting-record",
     "record-set-aside",
     "content-unrecoverable",
+    "synthetic-in-source",
+    "unreadable-in-source",
+    "unknown-in-source",
     "torn-tail",
     "gap",
 )
@@ -69,7 +72,7 @@ def findings_of_turn(session: str, shown: TurnView, *, later: bool) -> list[Find
 
 
 def session_findings(session: str, conversation: Conversation) -> list[Finding]:
-    """Return what is found in a session beside its turns: orphans and contradictions."""
+    """Return what is found beside a session's turns: orphans, contradictions, faults of a source."""
     found: list[Finding] = []
     for version, turn, call in conversation.orphans():
         detail = f"no call {call!r} is in the session"
@@ -78,6 +81,11 @@ def session_findings(session: str, conversation: Conversation) -> list[Finding]:
         detail = f"a {event.type} contradicts the record {event.conflicts_with}"
         turn = conversation.turn_of_event(event)
         found.append(_finding(session, turn, "conflicting-record", [version], detail))
+    for version, fault in conversation.source_faults:
+        turn = conversation.turn_of_event(fault)
+        found.append(
+            _finding(session, turn, fault.code, [version], f"{fault.detail} ({fault.place})")
+        )
     return found
 
 
@@ -116,6 +124,10 @@ def _of_delivery(line: Line, *, closed: bool, over: bool) -> Iterator[_Found]:
         yield "partly-delivered", line.versions, "the user got a beginning of this text"
     if over and line.status == "in_doubt":
         yield "delivery-in-doubt", line.versions, "nobody knows whether the user got this text"
+    imported = any(delivery.imported for delivery in line.deliveries)
+    if imported and line.origin == "delivered" and line.shown.strip():
+        detail = "the user read this text, and the source has no row of it"
+        yield "delivered-not-in-source", line.versions, detail
     if _differs(line):
         yield "delivered-differs", line.versions, "the user read another text than was produced"
     if len(line.takes) > 1:

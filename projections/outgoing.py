@@ -91,7 +91,8 @@ class Take(msgspec.Struct):
 
 class Outgoing(msgspec.Struct):
     """One delivery. `message` as first named; `first`: the version of its first attempt, or of its
-    first event while nothing was attempted; `said_at`: of its last attempt.
+    first event while nothing was attempted; `said_at`: of its last attempt; `imported`: a foreign
+    source says so, whose transcript is compared with it.
     """
 
     id: str
@@ -103,12 +104,14 @@ class Outgoing(msgspec.Struct):
     versions: list[int] = msgspec.field(default_factory=list)
     deleted: bool = False
     said_at: int = 0
+    imported: bool = False
     _highest: int = 0
 
     def evolve(self, event: DeliveryEvent, version: int) -> None:
         """Take an event of this delivery in, in log order."""
         self.versions.append(version)
         if isinstance(event, DeliveryAttempted):
+            self.imported = self.imported or event.writer.startswith("import:")
             self._attempt(event, version)
             return
         attempt = self._highest if event.attempt is None else event.attempt

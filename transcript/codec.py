@@ -44,7 +44,16 @@ UPCASTERS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
 """(type, version) → the map of that version's fields as the next version has them."""
 
 ENVELOPE = frozenset(
-    ("id", "at", "writer", "conflicts_with", "replaced", "truncated", "imported_at")
+    (
+        "id",
+        "at",
+        "writer",
+        "conflicts_with",
+        "replaced",
+        "truncated",
+        "imported_at",
+        "imported_from",
+    )  # fmt: skip
 )
 """Fields that say nothing about what happened: they aren't compared when an id comes again."""
 LOG_FIELDS = frozenset(("session", "type", "version", "position", "recorded_at", "digest"))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 from uuid import UUID, uuid4
 
 import msgspec
@@ -71,6 +71,7 @@ class Event(
     `truncated`: field path → length (code points) and digest (SHA-256, hex) of an incoming text that
     was too large and of which only the beginning is kept.
     `imported_at`: when an import wrote the event; its recorded time is the original one.
+    `imported_from`: where in the source it stood (`messages 123`, `rollout.jsonl:45`).
     `extra`: fields that this version doesn't know, kept as they came.
     """
 
@@ -86,6 +87,7 @@ class Event(
     replaced: dict[str, bytes] = {}
     truncated: dict[str, dict[str, Any]] = {}
     imported_at: datetime | None = None
+    imported_from: str = ""
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
@@ -338,6 +340,21 @@ class ContentErased(Event, frozen=True, tag=True):
     reason: str = ""
 
 
+class SourceFaultFound(Event, frozen=True, tag=True):
+    """What an import found wrong with its source at `place`; makes no row. By the import.
+
+    `code`: that of the finding which an audit makes of it; `detail`: one sentence. Key: code and place.
+    """
+
+    natural_key = ("code", "place")
+    compared = ()
+
+    code: str
+    place: str
+    detail: str = ""
+    turn: str | None = None
+
+
 class UnknownEvent(Event, frozen=True, tag=True):
     """An event of a type that this version doesn't know. Kept whole; makes no row."""
 
@@ -348,32 +365,6 @@ class UnknownEvent(Event, frozen=True, tag=True):
     def type(self) -> str:
         return self.name
 
-
-KNOWN: Mapping[str, type[Event]] = {
-    cls.__name__: cls
-    for cls in (
-        SessionStarted,
-        SessionEnded,
-        UserMessageReceived,
-        UserMessageEdited,
-        UserMessageRetracted,
-        ModelCalled,
-        AssistantMessageProduced,
-        ToolResultReceived,
-        StreamBroken,
-        RecoveryApplied,
-        TurnFinalized,
-        DeliveryAttempted,
-        StreamChunkDelivered,
-        DeliveryConfirmed,
-        DeliveryFailed,
-        DeliveryRevised,
-        TranscriptCompacted,
-        TranscriptRewound,
-        ContentErased,
-    )
-}
-"""Stable type name → event type."""
 
 AnyEvent: TypeAlias = (
     SessionStarted
@@ -395,4 +386,9 @@ AnyEvent: TypeAlias = (
     | TranscriptCompacted
     | TranscriptRewound
     | ContentErased
+    | SourceFaultFound
 )
+"""Every event of the vocabulary."""
+
+KNOWN: Mapping[str, type[Event]] = {cls.__name__: cls for cls in get_args(AnyEvent)}
+"""Stable type name → event type."""

@@ -22,6 +22,7 @@ from onrecord.transcript.events import (
     Event,
     ModelCalled,
     RecoveryApplied,
+    SourceFaultFound,
     StreamBroken,
     StreamChunkDelivered,
     ToolResultReceived,
@@ -101,6 +102,10 @@ def _turn(event: Any, _: object) -> Said:
     return Said(("n" + event.turn,))
 
 
+def _fault(event: SourceFaultFound, _: object) -> Said:
+    return NOTHING if event.turn is None else Said(("n" + event.turn,))
+
+
 def _attempted(event: DeliveryAttempted, _: object) -> Said:
     names = ("d" + event.delivery, "n" + (event.turn or f"delivery:{event.delivery}"))
     return Said(names if event.message is None else (*names, "n" + event.message))
@@ -143,4 +148,5 @@ _NAMES: dict[type[Event], Callable[[Any, Any], Said]] = {
     TranscriptCompacted: _compacted,
     TranscriptRewound: _rewound,
     ContentErased: _erased,
+    SourceFaultFound: _fault,
 }
