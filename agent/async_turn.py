@@ -81,17 +81,24 @@ class AsyncTurn:
         return self._events.next_id("m")
 
     async def model_called(
-        self, model: str = "", *, rendered: Any = None, version: int | None = None, call: str = ""
+        self,
+        model: str = "",
+        *,
+        rendered: Any = None,
+        version: int | None = None,
+        profile: str = "",
+        call: str = "",
     ) -> str:
         """Record which transcript the model is asked with, before it is; return the call's id.
 
         `rendered`: the messages as they go to the model; `version`: the session's version that they
-        go up to, the current one if absent.
+        go up to, the current one if absent; `profile`: the one that rendered them. With all three,
+        `onrecord replay --verify` can tell whether they would be the same today.
         """
         call = call or self._events.next_id("c")
         if version is None:
             version = await self._agent.log.aio.version(self._agent.session)
-        await self._agent.append(self._events.model(call, model, version, rendered))
+        await self._agent.append(self._events.model(call, model, version, rendered, profile))
         return call
 
     async def produced(

@@ -79,11 +79,11 @@ class TurnEvents:
             message=message, text=text, turn=turn, parts=list(parts), at=_now(), writer=self.writer
         )
 
-    def model(self, call: str, model: str, version: int, rendered: Any) -> Event:
+    def model(self, call: str, model: str, version: int, rendered: Any, profile: str) -> Event:
         """Say that a model is about to be asked."""
         return ModelCalled(
             turn=self.turn, call=call, model=model, version=version, at=_now(), writer=self.writer,
-            digest="" if rendered is None else digest(rendered),
+            digest="" if rendered is None else digest(rendered), profile=profile,
         )  # fmt: skip
 
     def produced(

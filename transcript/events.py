@@ -154,7 +154,7 @@ class ModelCalled(Event, frozen=True, tag=True):
     """A model is about to be asked. By the agent. Key: `call`.
 
     `version`: the session's version that the rendered transcript goes up to; `digest`: SHA-256 (hex)
-    of the rendered messages.
+    of the rendered messages; `profile`: the one that rendered them, if one of ours did.
     """
 
     natural_key = ("call",)
@@ -165,6 +165,7 @@ class ModelCalled(Event, frozen=True, tag=True):
     model: str = ""
     version: int = 0
     digest: str = ""
+    profile: str = ""
 
 
 class AssistantMessageProduced(Event, frozen=True, tag=True):

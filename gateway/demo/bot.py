@@ -178,7 +178,7 @@ class Bot:
     def _answer(self, turn: Turn) -> tuple[str, list[ToolCall]]:
         """Ask the model once and show what it says; return the text that stands, and its calls."""
         messages = self._messages()
-        turn.model_called("scripted", rendered=messages)
+        turn.model_called("scripted", rendered=messages, profile="openai")
         message = turn.next_message()
         reply = self._outbox.begin(
             self._setting.session, self._target, turn=turn.name, message=message,
