@@ -29,6 +29,7 @@ CODES = (
     "content-unrecoverable",
     "synthetic-in-source",
     "unreadable-in-source",
+    "malformed-in-source",
     "unknown-in-source",
     "torn-tail",
     "gap",

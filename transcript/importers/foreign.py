@@ -1,0 +1,125 @@
+"""Another program's SQLite database, read without changing a byte of it or beside it.
+
+Reading a database in WAL mode writes: SQLite makes or recovers the file's `-shm`, and leaves it there.
+So a database is read in one of four ways:
+
+- one with a rollback journal, read-only: its readers write nothing;
+- one in WAL mode without a WAL beside it, as an immutable file; if one appears meanwhile, what was
+  read may be torn, and `Changed` says to read again;
+- with a WAL and a process that holds it (a lock on the `-shm` tells), read-only beside that process,
+  as its own readers do;
+- with a WAL, or a journal to be rolled back, that nobody holds (a kill, or a copy): from a private copy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import struct
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from onrecord.transcript.errors import ImportRefused
+from onrecord.transcript.storage import dbapi
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system
+    fcntl = None  # type: ignore[assignment]
+
+MAGIC = b"SQLite format 3\0"
+_SHM_LOCK = 128
+"""The byte of a -shm file on which each process that has the database open holds a lock."""
+_SETTINGS = ("PRAGMA query_only=ON", "PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON")
+
+Error = dbapi.Error
+
+
+class Changed(Exception):
+    """The database was opened by its program while it was read as a file that nobody holds."""
+
+
+def is_sqlite(head: bytes) -> bool:
+    """Tell whether a file that begins so is an SQLite database."""
+    return head.startswith(MAGIC)
+
+
+@contextlib.contextmanager
+def open_database(path: Path) -> Iterator[Any]:
+    """Open a database for reading; give a connection of the driver.
+
+    Raise ImportRefused if it can't be opened, Changed at the end if it has to be read again.
+    """
+    wal, journal = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
+    with contextlib.ExitStack() as stack:
+        if _is_in_wal_mode(path) and not _has_content(wal):
+            before = _state(path)
+            yield stack.enter_context(_connected(path, "immutable=1"))
+            if _has_content(wal) or _state(path) != before:
+                raise Changed(str(path))
+        elif _is_held(path) or not (_has_content(wal) or _has_content(journal)):
+            yield stack.enter_context(_connected(path, "mode=ro"))
+        else:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onrecord-")))
+            for file in filter(_has_content, (wal, journal, path)):
+                shutil.copyfile(file, folder / file.name)
+            yield stack.enter_context(_connected(folder / path.name, "mode=rw"))
+
+
+def _is_in_wal_mode(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(20)[18:20] == b"\2\2"
+
+
+@contextlib.contextmanager
+def _connected(path: Path, options: str) -> Iterator[Any]:
+    uri = f"file:{quote(os.fspath(path.absolute()))}?{options}"
+    try:
+        connection = dbapi.connect(uri, uri=True, isolation_level=None, timeout=5)
+    except Error as error:
+        raise ImportRefused(
+            f"can't open {path}: {error}; check that it is there and may be read",
+            file=str(path), line=0, expected="an SQLite database",
+        ) from error  # fmt: skip
+    with contextlib.closing(connection):
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        yield connection
+
+
+def tables(connection: Any) -> dict[str, set[str]]:
+    """Return the names of the tables, each with those of its columns; one that can't be read has none."""
+    found: dict[str, set[str]] = {}
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    for (name,) in names:
+        quoted = '"' + str(name).replace('"', '""') + '"'
+        try:
+            columns = connection.execute(f"PRAGMA table_info({quoted})").fetchall()
+        except Error:  # a virtual table whose module or content is broken: not one of those we read
+            columns = []
+        found[str(name)] = {str(column[1]) for column in columns}
+    return found
+
+
+def _has_content(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+def _is_held(path: Path) -> bool:
+    """Tell whether a process has the database open: asking for the lock takes none."""
+    shm = path.with_name(path.name + "-shm")
+    if fcntl is None or not shm.exists():
+        return False
+    asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _SHM_LOCK, 1, 0)
+    with shm.open("rb") as file:
+        answer = fcntl.fcntl(file, fcntl.F_GETLK, asked)
+    return bool(struct.unpack("hhqqi4x", answer)[0] != fcntl.F_UNLCK)
