@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-import msgspec
-
+from onrecord.transcript.codec import digest
 from onrecord.transcript.errors import LeaseLost
 from onrecord.transcript.events import (
     AssistantMessageProduced,
@@ -26,13 +24,6 @@ from onrecord.transcript.events import (
 
 RUN = 12
 """Hexadecimal digits that make a turn's ids its own: short, since each part of a reply names one."""
-
-_canonical = msgspec.json.Encoder(order="deterministic")
-
-
-def digest(rendered: Any) -> str:
-    """Return the SHA-256 (hex) of rendered messages, independent of the order of keys."""
-    return hashlib.sha256(_canonical.encode(rendered)).hexdigest()
 
 
 def outcome_of(error: BaseException) -> str:

@@ -53,7 +53,7 @@ ENVELOPE = frozenset(
         "truncated",
         "imported_at",
         "imported_from",
-    )  # fmt: skip
+    )
 )
 """Fields that say nothing about what happened: they aren't compared when an id comes again."""
 LOG_FIELDS = frozenset(("session", "type", "version", "position", "recorded_at", "digest"))
@@ -225,6 +225,11 @@ def fields(recorded: Recorded) -> dict[str, Any]:
 def canonical(value: Any) -> str:
     """Return JSON that is the same for the same value: sorted keys, no blank space, no escapes."""
     return _json_encoder.encode(value).decode()
+
+
+def digest(rendered: Any) -> str:
+    """Return the SHA-256 (hex) of rendered messages, independent of the order of keys."""
+    return hashlib.sha256(_json_encoder.encode(rendered)).hexdigest()
 
 
 def _named(value: Any) -> UUID:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from onrecord.projections.cli.command import Json, Session, app, fail, known, open_log, print_json
+from onrecord.projections.cli.points import check_point, point_of, told
 from onrecord.projections.pages.rows import row_shape, show_rows
 from onrecord.projections.pages.sessions import head_shape, show_sessions
 from onrecord.projections.promise import check_texts
 from onrecord.projections.transcript import build_checked
 
+if TYPE_CHECKING:
+    from onrecord.transcript.recorded import Recorded
+
 PROFILES = "neutral|openai|responses|anthropic|gemini|mistral|converse"
+
+Profile = Annotated[str, typer.Option("--as", metavar=PROFILES, help="As a provider's request.")]
 
 
 @app.command(epilog="Example: onrecord sessions --json")
@@ -26,26 +33,32 @@ def sessions(json: Json = False) -> None:
         show_sessions(heads)
 
 
-@app.command(epilog="Example: onrecord show chat-1 --as openai")
+@app.command(epilog="Example: onrecord show chat-1 --at '2026-11-30 10:00' --as openai")
 def show(
     session: Session,
-    at: Annotated[int | None, typer.Option(min=0, help="As it stood at this version.")] = None,
-    profile: Annotated[
-        str, typer.Option("--as", metavar=PROFILES, help="As a provider's request.")
-    ] = "neutral",
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION|TIME", help="As it stood then; a time is UTC."),
+    ] = None,
+    profile: Profile = "neutral",
     full: Annotated[
         bool, typer.Option("--full", help="With what was compacted or undone.")
+    ] = False,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="With where each row stood in the imported source.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Show the transcript: the rows that the model is given, checked against what was delivered."""
-    if profile not in PROFILES.split("|"):
-        fail(f"no profile {profile!r}; --as takes one of {PROFILES.replace('|', ', ')}")
+    check_profile(profile)
+    point = None if at is None else point_of(at, "--at")
+    places: dict[int, str] = {}
     with open_log() as log:
         known(log, session)
-        if at is not None and at > (newest := log.version(session)):
-            fail(f"--at {at}: session {session!r} has no such version; its newest is {newest}")
-        transcript, reading = build_checked(session, log.read(session), at=at, full=full)
+        if point is not None:
+            check_point(log, session, point, "--at")
+        records = placed(log.read(session), places)
+        transcript, reading = build_checked(session, records, at=point, full=full)
     if profile != "neutral":
         from onrecord.projections.profiles import render, texts_of
 
@@ -54,7 +67,22 @@ def show(
             check_texts(session, reading, texts_of(profile, request))
         print_json({"session": session, "version": transcript.version, **request})
     elif json:
-        rows = [row_shape(row) for row in transcript.rows]
+        rows = [row_shape(row, places) for row in transcript.rows]
         print_json({"session": session, "version": transcript.version, "rows": rows})
     else:
-        show_rows(transcript)
+        as_of = "" if point is None or isinstance(point, int) else told(point)
+        show_rows(transcript, places if sources else None, as_of)
+
+
+def check_profile(profile: str) -> None:
+    """Leave with one line if there is no such profile."""
+    if profile not in PROFILES.split("|"):
+        fail(f"no profile {profile!r}; --as takes one of {PROFILES.replace('|', ', ')}")
+
+
+def placed(records: Iterable[Recorded], places: dict[int, str]) -> Iterator[Recorded]:
+    """Yield records, and note where each stood in the source that it was imported from."""
+    for recorded in records:
+        if recorded.event.imported_from:
+            places[recorded.version] = recorded.event.imported_from
+        yield recorded

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from onrecord.agent.async_turn import AsyncAgent
-from onrecord.agent.events import digest
 from onrecord.agent.turn import Agent
 from onrecord.projections.rows import Row
+from onrecord.transcript.codec import digest
 from onrecord.transcript.errors import LeaseLost, StorageBusy
 from onrecord.transcript.events import (
     AssistantMessageProduced,

@@ -1,0 +1,100 @@
+"""A session once more, event by event: what each of them changed in the rows that a model sees.
+
+    replay = Replay()
+    for recorded in log.read("chat-1"):
+        step = replay.take(recorded)
+
+A step costs what the turns cost that its event changed, however long the session is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from onrecord.projections.conversation import Compaction, Conversation
+from onrecord.projections.differences import RowDifference, compare_rows
+from onrecord.projections.rows import Row
+from onrecord.transcript.events import Event
+from onrecord.transcript.recorded import Recorded
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """One event and what it changed.
+
+    `delay`: seconds since the event before, by the log's clock, None for the first. `turn`: that of
+    the event, empty without one. `changes`: rows that came into the model's view, changed, or left
+    it. `closed`: turns that it closed, each with how it ended.
+    """
+
+    record: Recorded
+    delay: float | None
+    turn: str
+    changes: tuple[RowDifference, ...]
+    closed: tuple[tuple[str, str], ...]
+
+
+class Replay:
+    """The fold of a session, and the rows as they stood before the event to come."""
+
+    def __init__(self) -> None:
+        self.conversation = Conversation()
+        self._at: datetime | None = None
+        self._rows: dict[str, list[Row]] = {}
+        self._closed: set[str] = set()
+        self._hidden = 0
+        self._compaction: Compaction | None = None
+        self._summary: list[Row] = []
+
+    def take(self, recorded: Recorded) -> Replayed:
+        """Take the session's next record in; return what it changed."""
+        conversation = self.conversation
+        conversation.apply(recorded)
+        delay = None if self._at is None else (recorded.recorded_at - self._at).total_seconds()
+        self._at = recorded.recorded_at
+        turns = self._touched()
+        before, self._summary = self._summary, self._summary_row()
+        after = list(self._summary)
+        for name in turns:
+            before += self._rows.get(name, ())
+            shown = self._rows[name] = self._shown(name)
+            after += shown
+        changes = tuple(one for one in compare_rows(before, after) if one.kind != "same")
+        turn = turn_of(conversation, recorded.event)
+        return Replayed(recorded, delay, turn, changes, tuple(self._newly_closed(turns)))
+
+    def _touched(self) -> list[str]:
+        """Return the turns whose rows may be others now, in order."""
+        conversation = self.conversation
+        changed = conversation.take_changed()
+        compaction, hidden = conversation.compaction(), len(conversation.hidden)
+        if compaction is not self._compaction or hidden != self._hidden:
+            self._compaction, self._hidden = compaction, hidden
+            return list(conversation.turns)
+        return sorted(changed, key=lambda name: conversation.turns[name].order)
+
+    def _summary_row(self) -> list[Row]:
+        return [] if self._compaction is None else [self._compaction.row()]
+
+    def _shown(self, name: str) -> list[Row]:
+        conversation, compaction = self.conversation, self._compaction
+        if name in conversation.hidden:
+            return []
+        if compaction is not None and compaction.stands_for(conversation.turns[name]):
+            return []
+        return conversation.view_of(name).rows
+
+    def _newly_closed(self, turns: Iterable[str]) -> Iterable[tuple[str, str]]:
+        for name in turns:
+            final = self.conversation.turns[name].final
+            if final is not None and name not in self._closed:
+                self._closed.add(name)
+                yield name, final[1].outcome
+
+
+def turn_of(conversation: Conversation, event: Event) -> str:
+    """Return the turn that an event is of, empty without one. The event is taken in already."""
+    delivery = conversation.deliveries.get(getattr(event, "delivery", ""))
+    return conversation.turn_of_event(event) if delivery is None else delivery.turn
