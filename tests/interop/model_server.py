@@ -3,8 +3,9 @@
 Run as a process, it prints its base URL (`http://127.0.0.1:PORT/v1`) and serves until it is ended. It
 streams or not, as it is asked, and fails on command: it cuts the stream, stalls, answers with an error.
 
-The script is a list of replies in JSON. A request gets the first reply that fits and isn't used up, so
-the order says who answers first. Without one, the last message comes back: "You said: …".
+The script is a list of replies in JSON: a file, or what is PUT to `/v1/script` at any time. A request
+gets the first reply that fits and isn't used up, so the order says who answers first. Without one, the
+last message comes back: "You said: …".
 
     to           text that the last message of the request must hold; absent: any request fits
     anywhere     text that the request must hold somewhere: a system prompt, the name of a tool
@@ -57,6 +58,11 @@ class Script:
     requests: Path | None = None
     given: dict[int, int] = field(default_factory=dict[int, int])
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def replace(self, replies: list[Reply]) -> None:
+        with self.lock:
+            self.replies = replies
+            self.given.clear()
 
     def reply(self, request: dict[str, Any]) -> Reply:
         last = _last_text(request)
@@ -157,8 +163,16 @@ class Answer(BaseHTTPRequestHandler):
         else:
             self._json(404, {"error": {"message": f"nothing is served at {self.path}"}})
 
+    def do_PUT(self) -> None:
+        assert isinstance(self.server, Model)
+        if not self.path.endswith("/script"):
+            self._json(404, {"error": {"message": f"nothing is kept at {self.path}"}})
+            return
+        self.server.script.replace(json.loads(self._body()))
+        self._json(200, {})
+
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self._body()
         if not self.path.endswith("/chat/completions"):
             self._json(404, {"error": {"message": f"nothing is served at {self.path}"}})
             return
@@ -181,6 +195,9 @@ class Answer(BaseHTTPRequestHandler):
             self.close_connection = (
                 True  # who asked has gone: a kill or a stop, as the run wants it
             )
+
+    def _body(self) -> bytes:
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
     def _whole(self, request: dict[str, Any], reply: Reply) -> None:
         message: dict[str, Any] = {"role": "assistant", "content": "".join(_pieces(reply))}
