@@ -4,35 +4,105 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from onrecord.projections.cli.command import app, fail, open_log
-from onrecord.projections.pages.terminal import counted, plain
+from onrecord.projections.cli.command import Json, app, fail, open_log, print_json
+from onrecord.projections.pages.terminal import counted, plain, progress
+from onrecord.transcript.log import TranscriptLog
+
+FORMATS = "hermes|openclaw|claude-code|codex|openai-agents|langgraph|jsonl"
 
 
-@app.command("import", epilog="Example: onrecord import incident.jsonl")
+class Done(msgspec.Struct):
+    """What became of one file."""
+
+    file: str
+    format: str
+    added: int
+    known: int
+    messages: int | None = None
+    sessions: list[str] = []
+    faults: dict[str, int] = {}
+
+
+Work = Callable[[TranscriptLog], Done]
+
+
+@app.command("import", epilog="Example: onrecord import ~/.hermes/state.db")
 def import_(
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="JSON lines; - is stdin.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH…", help="Files or folders; - is JSON lines on stdin."),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option("--format", metavar=FORMATS, help="What they are; found by looking else."),
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """Read events from JSON lines into the log. A file that was read before adds nothing."""
-    from onrecord.transcript.interchange import checked_lines
+    """Read what a bot or agent left behind into the log: its database, session files, JSON lines.
 
+    The files are only read. What was imported before adds nothing, so a file that has grown can be
+    imported again.
+    """
+    if kind is not None and kind not in FORMATS.split("|"):
+        fail(f"no format {kind!r}; --format takes one of {FORMATS.replace('|', ', ')}")
     with contextlib.ExitStack() as stack:
         # All of them first: what is wrong in one makes no log and imports no half of the files.
-        opened = [(name, stack.enter_context(_lines(name))) for name in files]
-        checked = [
-            (name, stack.enter_context(checked_lines(lines, name))) for name, lines in opened
-        ]
+        works = [_work(name, kind, stack) for name in files]
         log = stack.enter_context(open_log(create=True))
-        for name, write in checked:
-            done = write(log)
-            told = "standard input" if name == "-" else name
-            added = counted(done.added, "event")
-            print(plain(f"{told}: {added} added, {done.known} known already"))
+        done = [work(log) for work in works]
+    if json:
+        print_json({"files": done})
+    else:
+        for one in done:
+            _tell(one)
+
+
+def _work(name: str, kind: str | None, stack: contextlib.ExitStack) -> Work:
+    """Return what imports a file into a log."""
+    from onrecord.transcript.importers.running import importer_of
+
+    path = Path(name)
+    if name == "-" or kind == "jsonl":
+        return _json_lines(name, stack)
+    try:
+        importer = importer_of(path, kind)
+        if importer is None and _is_json_lines(path):
+            return _json_lines(name, stack)
+    except OSError as error:
+        fail(f"can't read {name}: {error.strerror}; name a file or folder, or - for stdin")
+    if importer is None:
+        fail(f"{name} {_unknown(path)}")
+
+    def work(log: TranscriptLog) -> Done:
+        from onrecord.transcript.importers.running import import_source
+
+        with progress("messages") as told:
+            done = import_source(log, importer, path, told)
+        return Done(
+            name, done.format, done.added, done.known, done.messages, done.sessions, done.faults
+        )
+
+    return work
+
+
+def _json_lines(name: str, stack: contextlib.ExitStack) -> Work:
+    """Check a file of JSON lines; return what imports it."""
+    from onrecord.transcript.interchange import checked_lines
+
+    write = stack.enter_context(checked_lines(stack.enter_context(_lines(name)), name))
+
+    def work(log: TranscriptLog) -> Done:
+        done = write(log)
+        return Done(name, "jsonl", done.added, done.known, sessions=list(done.sessions))
+
+    return work
 
 
 @contextlib.contextmanager
@@ -46,3 +116,40 @@ def _lines(name: str) -> Iterator[Any]:
         fail(f"can't read {name}: {error.strerror}; name a file of JSON lines, or - for stdin")
     with file:
         yield file
+
+
+def _is_json_lines(path: Path) -> bool:
+    """Tell whether the file is of events, as `onrecord export` writes them, or begins broken."""
+    from onrecord.transcript.importers.reading import first_object
+    from onrecord.transcript.importers.source import HEAD
+
+    if path.is_dir():
+        return False
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    first = first_object(head)
+    begun = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "session" in first if first is not None else begun[:1] in (b"", b"{")
+
+
+def _unknown(path: Path) -> str:
+    """Say what a file of no known format is, and what to do."""
+    from onrecord.transcript.storage.files import is_a_log
+
+    if path.is_file() and is_a_log(path):
+        return "is a log already; read it with --db, or import what `onrecord export` writes of it"
+    known = FORMATS.replace("|", ", ")
+    return f"is nothing that `onrecord import` knows ({known}); --format says which of them it is"
+
+
+def _tell(done: Done) -> None:
+    name = "standard input" if done.file == "-" else done.file
+    what = "" if done.format == "jsonl" else f" ({done.format})"
+    read = ""
+    if done.messages is not None:
+        read = f"{counted(done.messages, 'message')} of {counted(len(done.sessions), 'session')}; "
+    added = counted(done.added, "event")
+    print(plain(f"{name}{what}: {read}{added} added, {done.known} known already"))
+    if done.faults:
+        told = ", ".join(f"{number} {code}" for code, number in sorted(done.faults.items()))
+        print(plain(f"  found in it: {told}; `onrecord audit` tells which"))

@@ -82,7 +82,7 @@ def console() -> Console:
 
 
 @contextlib.contextmanager
-def progress(noun: str) -> Iterator[Callable[[int, int], None]]:
+def progress(noun: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show how far long work is, on a terminal's stderr alone; give what is to be told of it."""
     from rich.progress import (
         BarColumn,

@@ -199,7 +199,7 @@ def test_an_error_is_one_line_that_says_what_to_do(
 
 
 def test_a_line_that_is_wrong_makes_no_log_and_no_folder(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "bad.jsonl").write_text("{}\n")
+    (tmp_path / "bad.jsonl").write_text('{"session": "s"}\n')
     files = (str(place / "story.jsonl"), "bad.jsonl")
     done = run("--db", "no/such/log.db", "import", *files, at=tmp_path)
 

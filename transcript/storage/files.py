@@ -170,6 +170,17 @@ def sync_folder(path: str) -> None:
         ) from error
 
 
+def is_a_log(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a log stands in a file. Not while this process has it open: that drops its locks."""
+    with open(path, "rb") as file:  # noqa: PTH123 (a path of any kind)
+        return _is_ours(file.read(HEADER_BYTES))
+
+
+def _is_ours(header: bytes) -> bool:
+    mark = header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]
+    return header.startswith(_MAGIC) and int.from_bytes(mark, "big") == APPLICATION_ID
+
+
 def _check(fd: int, path: str, *, create: bool) -> None:
     header = os.pread(fd, HEADER_BYTES, 0)
     if not header.startswith(_MAGIC) and _was_empty(path):
@@ -178,13 +189,11 @@ def _check(fd: int, path: str, *, create: bool) -> None:
         return
     if not header:
         raise NotALog(f"{path} is empty: there is no log in it", where=path)
-    mark = header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]
-    ours = header.startswith(_MAGIC) and int.from_bytes(mark, "big") == APPLICATION_ID
     if not header.startswith(_MAGIC):
         raise NotALog(
             f"{path} is no SQLite file and was left untouched; give another path", where=path
         )
-    if not ours:
+    if not _is_ours(header):
         raise NotALog(
             f"{path} is another application's database and was left untouched; give another path",
             where=path,
