@@ -216,9 +216,9 @@ class Transaction:
             fresh = [head for head in self._heads.values() if head.fresh and head.version]
             journal.insert(self._connection, fresh, self._rows)
             self.wrote = True
+            self._absent.difference_update(self._planned)
             self._rows = []
             self._planned = {}
-            self._absent = set()
 
     def _take_back(self, planned: int) -> None:
         """Drop what the failed append planned, and write the rest: its session is read anew."""
@@ -316,12 +316,12 @@ def _follows_from_state(event: Event) -> bool:
     return event.type in _KEYED_BY_TURN
 
 
-def prepared(session: str, event: Event, text_limit: int) -> Draft:
+def prepared(session: str, event: Event, text_limit: int, recorded_at: int | None = None) -> Draft:
     """Return an event made storable, with its id if that follows from the event alone.
 
     Raise BadEvent, EventTooLarge.
     """
-    draft = Draft(*codec.prepare(event, text_limit))
+    draft = Draft(*codec.prepare(event, text_limit), recorded_at)
     return draft if _follows_from_state(draft.event) else _identified(session, draft, None)
 
 

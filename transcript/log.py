@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -13,7 +13,7 @@ from uuid import UUID
 from onrecord.transcript import codec
 from onrecord.transcript.append import ANY, Append, Draft, Outcome, wrong_version
 from onrecord.transcript.batch import Batches
-from onrecord.transcript.errors import BadEvent
+from onrecord.transcript.errors import BadEvent, StorageError
 from onrecord.transcript.events import Event
 from onrecord.transcript.leases import Lease, Leases, LeaseState
 from onrecord.transcript.mending import storable
@@ -122,6 +122,18 @@ class TranscriptLog:
             return self.writer.append(given)
         self.writer.call(lambda: self._batches.commit((given,)))
         return given.answer()
+
+    def append_sessions(self, given: Mapping[str, list[Draft]]) -> dict[str, Append]:
+        """Append prepared events to several sessions in one transaction; return what became of each.
+
+        What is refused of one session leaves the others as they are. Raise StorageError.
+        """
+        appends = {checked(name): Append(name, drafts=drafts) for name, drafts in given.items()}
+        self.writer.call(lambda: self._batches.commit(list(appends.values())))
+        for append in appends.values():
+            if isinstance(append.error, StorageError):
+                raise append.error
+        return appends
 
     def appending(
         self,

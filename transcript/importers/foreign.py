@@ -105,6 +105,24 @@ def tables(connection: Any) -> dict[str, set[str]]:
     return found
 
 
+def has_table(path: Path, head: bytes, columns: set[str]) -> bool:
+    """Tell whether a file that begins with `head` is a database with a table of these columns."""
+    if not is_sqlite(head):
+        return False
+    with contextlib.suppress(Changed, ImportRefused, Error), open_database(path) as connection:
+        return any(own >= columns for own in tables(connection).values())
+    return False
+
+
+def is_left(path: Path) -> bool:
+    """Tell whether the program of a database ended in mid-work: nobody holds its WAL or journal.
+
+    A copy of the files of a program at work looks the same.
+    """
+    ends = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
+    return any(map(_has_content, ends)) and not _is_held(path)
+
+
 def _has_content(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
 

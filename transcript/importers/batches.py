@@ -1,0 +1,84 @@
+"""What a source says, in batches that are ready to be appended. Nothing here touches a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from onrecord.transcript.append import Draft, prepared
+from onrecord.transcript.errors import BadEvent
+from onrecord.transcript.events import Event, SourceFaultFound
+from onrecord.transcript.importers.source import Importer
+
+BATCH = 5_000
+"""Events that are appended at once."""
+
+
+class Batch(msgspec.Struct):
+    """Drafts by session; what was read since the batch before; `total`: messages in the source."""
+
+    drafts: dict[str, list[Draft]] = {}
+    sessions: list[str] = []
+    messages: int = 0
+    faults: dict[str, int] = {}
+    total: int | None = None
+
+
+def batches(importer: Importer, path: Path, text_limit: int) -> Iterator[Batch]:
+    """Iterate over what a source says. Raise ImportRefused, and Changed at the end."""
+    with importer.open_source(path) as source:
+        preparing = Preparing(text_limit)
+        batch, size = Batch(total=source.total), 0
+        for session, entries in source.sessions():
+            batch.sessions.append(session)
+            for event, at, count in entries:
+                batch.messages += count
+                draft = preparing.draft(batch, session, event, at)
+                batch.drafts.setdefault(session, []).append(draft)
+                size += 1
+                if size >= BATCH:
+                    yield batch
+                    batch, size = Batch(total=source.total), 0
+        yield batch
+
+
+class Preparing:
+    """Makes events storable; one that can't be is a fault of its source."""
+
+    def __init__(self, text_limit: int) -> None:
+        self._limit = text_limit
+        self._now = datetime.now(UTC)
+
+    def draft(self, batch: Batch, session: str, event: Event, at: int | None) -> Draft:
+        """Return an event's draft."""
+        if isinstance(event, SourceFaultFound):
+            _count(batch, event.code)
+        try:
+            return self._draft(session, event, at)
+        except BadEvent as error:
+            _count(batch, "unreadable-in-source")
+            return self._draft(session, fault_of(event, "unreadable-in-source", str(error)), at)
+
+    def refused(self, session: str, draft: Draft, why: str) -> Draft:
+        """Return the draft of the fault that stands for an event which the log refused."""
+        fault = fault_of(draft.event, "conflicting-record", why)
+        return self._draft(session, fault, draft.recorded_at)
+
+    def _draft(self, session: str, event: Event, at: int | None) -> Draft:
+        event = msgspec.structs.replace(event, imported_at=self._now)
+        return prepared(session, event, self._limit, at)
+
+
+def _count(batch: Batch, code: str) -> None:
+    batch.faults[code] = batch.faults.get(code, 0) + 1
+
+
+def fault_of(event: Event, code: str, detail: str) -> SourceFaultFound:
+    """Return the fault that an event is which can't be appended."""
+    return SourceFaultFound(
+        code=code, place=f"{event.imported_from}, as {event.type}", detail=detail,
+        writer=event.writer, imported_from=event.imported_from,
+    )  # fmt: skip
