@@ -1,0 +1,179 @@
+"""Sessions of the OpenAI Agents SDK: the SQLite files of SQLiteSession and AdvancedSQLiteSession.
+
+A session's items stand in `agent_messages` (or a table of another name with the same columns), an item
+of JSON a row. AdvancedSQLiteSession adds `message_structure`, which says for each branch what is in it
+and in which order; a branch other than `main` becomes a session of its own, `SESSION@BRANCH`. Its
+`turn_usage` goes to the last response of each turn.
+
+Row ids are never given twice, so an id that is missing is a message that was taken out: by pop_item,
+clear_session or a compaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from onrecord.transcript.errors import ImportRefused
+from onrecord.transcript.events import SessionStarted
+from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers.openai_items import Items
+from onrecord.transcript.importers.openai_tables import (
+    ITEM_LIMIT,
+    MAIN,
+    MESSAGES,
+    Row,
+    Table,
+    table_of,
+)
+from onrecord.transcript.importers.rows import SourceRows
+from onrecord.transcript.importers.source import Entry
+from onrecord.transcript.storage.journal import microseconds
+
+FORMAT = "openai-agents"
+UNREADABLE = "unreadable-in-source"
+
+
+def looks_right(path: Path, head: bytes) -> bool:
+    """Tell whether a file is a database with a table of messages."""
+    return foreign.has_table(path, head, MESSAGES)
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Sessions]:
+    """Open a database for reading. Raise ImportRefused if it has no such table."""
+    with foreign.open_database(path) as connection:
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        found = foreign.tables(connection)
+        names = sorted(name for name, columns in found.items() if columns >= MESSAGES)
+        if not names:
+            raise ImportRefused(
+                f"{path} has no table of messages with the columns {', '.join(sorted(MESSAGES))}",
+                file=str(path), line=0, expected="a database of the OpenAI Agents SDK",
+            )  # fmt: skip
+        yield Sessions([table_of(connection, name, found) for name in names], foreign.is_left(path))
+
+
+class Sessions:
+    """The sessions of one file. `left`: its program ended in mid-work."""
+
+    def __init__(self, tables: list[Table], left: bool) -> None:
+        self._tables = tables
+        self._left = left
+        self.total: int | None = sum(table.count() for table in tables)
+
+    def sessions(self) -> Iterator[tuple[str, Iterator[Entry]]]:
+        """Iterate over the sessions, and the branches of each."""
+        for table in self._tables:
+            for name in table.session_names():
+                told = name if len(self._tables) == 1 else f"{table.name}/{name}"
+                branches = table.branches(name)
+                for branch in branches:
+                    own = told if branch in ("", MAIN) else f"{told}@{branch}"
+                    yield own, self._entries(table, name, branch, own, told)
+
+    def _entries(
+        self, table: Table, session: str, branch: str, own: str, parent: str
+    ) -> Iterator[Entry]:
+        """Iterate over the entries of one session, or of one branch of it."""
+        rows = SourceRows(FORMAT, own)
+        items = Items(rows)
+        reading = _Reading(table, rows, items)
+        if own != parent:
+            rows.add(
+                SessionStarted(parent=parent, title=branch), None, f"message_structure {branch}"
+            )
+        for row in table.rows(session, branch):
+            reading.take(row)
+            yield from rows.take()
+        if gone := table.gone_at_the_end(session, branch):
+            reading.tell_gone(*gone, before_user=True)
+        items.finish()
+        if self._left and not items.answered:
+            rows.fault(
+                "torn-tail", items.place,
+                "the last message has no answer: the program ended while it worked on one",
+            )  # fmt: skip
+        if branch == MAIN:
+            reading.tell_half_written(session)
+        yield from rows.take()
+
+
+class _Reading:
+    """Reads rows in order, and sees what is missing between them."""
+
+    def __init__(self, table: Table, rows: SourceRows, items: Items) -> None:
+        self._table, self._rows, self._items = table, rows, items
+
+    def take(self, row: Row) -> None:
+        place = f"{self._table.name} {row.id}"
+        if row.size is None:
+            if row.structure is not None:
+                place = f"message_structure {row.structure}"
+            self._rows.fault("content-unrecoverable", place, f"message {row.id} isn't in the file")
+            return
+        item, wrong = _item(row)
+        if not row.follows:
+            before_user = item is not None and item.get("role") == "user"
+            self.tell_gone(self._table.before(row.id) + 1, row.id - 1, before_user=before_user)
+        if item is None:
+            code = "content-unrecoverable" if wrong.startswith("encrypted") else UNREADABLE
+            self._rows.fault(code, place, wrong)
+            return
+        key = str(row.id)
+        if not self._table.once:  # the id alone may have been another message's before
+            key += "-" + blake2b(row.data or b"", digest_size=4).hexdigest()
+        self._items.read(key, item, _moment(row.at), place)
+        self._items.usage = row.usage
+
+    def tell_gone(self, first: int, last: int, *, before_user: bool) -> None:
+        """Say that messages were taken out; if they were whole turns, also that those are taken back."""
+        count = last - first + 1
+        place = f"{self._table.name} {first}" + (f"-{last}" if count > 1 else "")
+        told = "1 message is" if count == 1 else f"{count} messages are"
+        self._items.end_response()
+        self._rows.fault(
+            "gap", place,
+            f"{told} gone: taken back (pop_item), cleared (clear_session) or replaced by a compaction",
+        )  # fmt: skip
+        if before_user and self._items.answered:
+            self._rows.rewound(str(first), self._items.at, place)
+
+    def tell_half_written(self, session: str) -> None:
+        """Say which messages no branch holds."""
+        for id in self._table.half_written(session):
+            self._rows.fault(
+                "torn-tail", f"{self._table.name} {id}",
+                "message_structure has no row of it: no branch holds it, and the SDK doesn't show it",
+            )  # fmt: skip
+
+
+def _item(row: Row) -> tuple[dict[str, Any] | None, str]:
+    """Return a row's item, or what is wrong with it."""
+    if row.data is None:
+        return None, f"the item has {row.size} bytes, over {ITEM_LIMIT}, and was not read"
+    try:
+        found = json.loads(row.data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return None, f"byte {error.start + 1} of the item isn't UTF-8"
+    except (ValueError, RecursionError) as error:
+        return None, f"the item is no JSON ({error})"
+    if not isinstance(found, dict):
+        return None, f"the item is a {type(found).__name__}, and no object"
+    if "__enc__" in found:
+        return None, "encrypted by EncryptedSession; the key isn't in the file"
+    return found, ""
+
+
+def _moment(text: str | None) -> int | None:
+    """Return a time that SQLite wrote (UTC) in µs since 1970, None for one that can't be read."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return microseconds(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
