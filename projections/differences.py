@@ -6,9 +6,10 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from onrecord.projections.rows import Row
 from onrecord.transcript.codec import canonical
@@ -18,15 +19,6 @@ WORDS_COMPARED = 2000
 
 Kind: TypeAlias = Literal["same", "added", "changed", "removed"]
 Word: TypeAlias = tuple[Literal["=", "-", "+"], str]
-T = TypeVar("T")
-
-
-class Difference(msgspec.Struct, Generic[T], frozen=True):
-    """One row or message at two points. `before` or `after` is None where it wasn't there."""
-
-    kind: Kind
-    before: T | None
-    after: T | None
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -37,14 +29,19 @@ class Message(msgspec.Struct, frozen=True):
     sent: Any
 
 
-RowDifference: TypeAlias = Difference[Row]
-MessageDifference: TypeAlias = Difference[Message]
+class Difference(msgspec.Struct, frozen=True):
+    """One row or message at two points. `before` or `after` is None where it wasn't there."""
+
+    kind: Kind
+    before: Row | Message | None
+    after: Row | Message | None
 
 
-def compare_rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowDifference]:
+def compare_rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[Difference]:
     """Yield rows in the order of `after`, those that are gone where they stood.
 
-    A row is the same one by its id. One that only stands elsewhere now has changed.
+    A row is the same one by its id; of which events it is made says nothing of what it says. One
+    that only stands elsewhere now has changed.
     """
     start, end = _alike(before, after)
     yield from (Difference("same", row, row) for row in before[:start])
@@ -53,13 +50,17 @@ def compare_rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowDif
     for tag, i, i2, j, j2 in _blocks([row.id for row in old], [row.id for row in new]):
         if tag == "equal":
             for was, now in zip(old[i:i2], new[j:j2], strict=True):
-                yield Difference("same" if was == now else "changed", was, now)
+                yield Difference("same" if _says_the_same(was, now) else "changed", was, now)
             continue
         yield from (Difference("removed", row, None) for row in old[i:i2] if row.id not in are)
         for row in new[j:j2]:
             known = were.get(row.id)
             yield Difference("added" if known is None else "changed", known, row)
     yield from (Difference("same", row, row) for row in after[len(after) - end :])
+
+
+def _says_the_same(was: Row, now: Row) -> bool:
+    return was == now or replace(was, versions=()) == replace(now, versions=())
 
 
 def messages_of(request: Mapping[str, Any]) -> list[Message]:
@@ -71,9 +72,7 @@ def messages_of(request: Mapping[str, Any]) -> list[Message]:
     ]
 
 
-def compare_messages(
-    before: Sequence[Message], after: Sequence[Message]
-) -> Iterator[MessageDifference]:
+def compare_messages(before: Sequence[Message], after: Sequence[Message]) -> Iterator[Difference]:
     """Yield messages like compare_rows. What stands for another of its role has changed."""
     start, end = _alike(before, after)
     yield from (Difference("same", one, one) for one in before[:start])
@@ -124,7 +123,7 @@ def _alike(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
     return start, end
 
 
-def _replaced(old: Sequence[Message], new: Sequence[Message]) -> Iterator[MessageDifference]:
+def _replaced(old: Sequence[Message], new: Sequence[Message]) -> Iterator[Difference]:
     """Pair the messages of a role in their order; the rest is gone or new."""
     waiting: dict[str, deque[Message]] = defaultdict(deque)
     for one in old:

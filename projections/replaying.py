@@ -15,8 +15,9 @@ from datetime import datetime
 import msgspec
 
 from onrecord.projections.conversation import Compaction, Conversation
-from onrecord.projections.differences import RowDifference, compare_rows
+from onrecord.projections.differences import Difference, compare_rows
 from onrecord.projections.rows import Row
+from onrecord.projections.telling import time_of
 from onrecord.transcript.events import Event
 from onrecord.transcript.recorded import Recorded
 
@@ -24,15 +25,16 @@ from onrecord.transcript.recorded import Recorded
 class Replayed(msgspec.Struct, frozen=True):
     """One event and what it changed.
 
-    `delay`: seconds since the event before, by the log's clock, None for the first. `turn`: that of
+    `at`: when it happened; `delay`: seconds since the event before, None for the first. `turn`: that of
     the event, empty without one. `changes`: rows that came into the model's view, changed, or left
     it. `closed`: turns that it closed, each with how it ended.
     """
 
     record: Recorded
+    at: datetime
     delay: float | None
     turn: str
-    changes: tuple[RowDifference, ...]
+    changes: tuple[Difference, ...]
     closed: tuple[tuple[str, str], ...]
 
 
@@ -52,8 +54,9 @@ class Replay:
         """Take the session's next record in; return what it changed."""
         conversation = self.conversation
         conversation.apply(recorded)
-        delay = None if self._at is None else (recorded.recorded_at - self._at).total_seconds()
-        self._at = recorded.recorded_at
+        at = time_of(recorded)
+        delay = None if self._at is None else (at - self._at).total_seconds()
+        self._at = at
         turns = self._touched()
         before, self._summary = self._summary, self._summary_row()
         after = list(self._summary)
@@ -63,7 +66,7 @@ class Replay:
             after += shown
         changes = tuple(one for one in compare_rows(before, after) if one.kind != "same")
         turn = turn_of(conversation, recorded.event)
-        return Replayed(recorded, delay, turn, changes, tuple(self._newly_closed(turns)))
+        return Replayed(recorded, at, delay, turn, changes, tuple(self._newly_closed(turns)))
 
     def _touched(self) -> list[str]:
         """Return the turns whose rows may be others now, in order."""

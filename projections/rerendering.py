@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from onrecord.projections.conversation import Conversation
-from onrecord.projections.differences import MessageDifference, compare_messages, messages_of
+from onrecord.projections.differences import Difference, compare_messages, messages_of
 from onrecord.projections.profiles.rendering import PROFILES, render
 from onrecord.projections.rows import Row
 from onrecord.projections.telling import words_of
@@ -50,7 +50,7 @@ class Changed(msgspec.Struct, frozen=True):
     profile: str
     cause: str
     events: tuple[int, ...] = ()
-    differences: tuple[MessageDifference, ...] = ()
+    differences: tuple[Difference, ...] = ()
 
 
 class Rerendering(msgspec.Struct):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Literal
 
 from onrecord.transcript import events as e
+from onrecord.transcript.recorded import Recorded
 
 Lane = Literal["model", "gateway", "transcript"]
 
@@ -21,6 +23,17 @@ _MODEL = (
     e.TurnFinalized,
 )
 _TRANSCRIPT = (e.TranscriptCompacted, e.TranscriptRewound, e.ContentErased, e.SourceFaultFound)
+
+
+def time_of(recorded: Recorded) -> datetime:
+    """Return when an event happened, as well as the log knows: when it was recorded.
+
+    Of one that was imported from lines that don't say so, when its writer says.
+    """
+    event = recorded.event
+    if event.at is None or event.imported_at is None or recorded.recorded_at < event.imported_at:
+        return recorded.recorded_at
+    return event.at
 
 
 def lane_of(event: e.Event) -> Lane:

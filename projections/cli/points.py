@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from onrecord.projections.cli.command import fail
+from onrecord.projections.telling import time_of
 from onrecord.transcript.log import TranscriptLog
+from onrecord.transcript.recorded import Recorded
 
 Point: TypeAlias = int | datetime
 
@@ -44,7 +47,27 @@ def told(point: Point) -> str:
     return f"{shown} UTC"
 
 
-def check_point(log: TranscriptLog, session: str, point: Point, option: str) -> None:
-    """Leave with one line if the session never had that version."""
-    if isinstance(point, int) and point > (newest := log.version(session)):
+def version_at(log: TranscriptLog, session: str, point: Point, option: str) -> int:
+    """Return the version that a session had at a point; leave with one line if it never had it."""
+    if isinstance(point, datetime):
+        return _first(log, session, lambda recorded: time_of(recorded) > point) - 1
+    if point > (newest := log.version(session)):
         fail(f"{option} {point}: session {session!r} has no such version; its newest is {newest}")
+    return point
+
+
+def version_from(log: TranscriptLog, session: str, point: Point, option: str) -> int:
+    """Return the version of the first event at a point or after it."""
+    if isinstance(point, datetime):
+        return _first(log, session, lambda recorded: time_of(recorded) >= point)
+    return version_at(log, session, point, option)
+
+
+def _first(log: TranscriptLog, session: str, is_after: Callable[[Recorded], bool]) -> int:
+    """Return the version of the first record that is after something, else the one to come."""
+    version = 0
+    for recorded in log.read(session):
+        if is_after(recorded):
+            return recorded.version
+        version = recorded.version
+    return version + 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onrecord.projections.cli.command import Json, Session, app, fail, known, open_log, print_json
-from onrecord.projections.cli.points import check_point, point_of, told
+from onrecord.projections.cli.points import point_of, told, version_at
 from onrecord.projections.pages.rows import row_shape, show_rows
 from onrecord.projections.pages.sessions import head_shape, show_sessions
 from onrecord.projections.promise import check_texts
@@ -55,10 +55,9 @@ def show(
     places: dict[int, str] = {}
     with open_log() as log:
         known(log, session)
-        if point is not None:
-            check_point(log, session, point, "--at")
+        version = None if point is None else version_at(log, session, point, "--at")
         records = placed(log.read(session), places)
-        transcript, reading = build_checked(session, records, at=point, full=full)
+        transcript, reading = build_checked(session, records, at=version, full=full)
     if profile != "neutral":
         from onrecord.projections.profiles import render, texts_of
 
