@@ -34,6 +34,8 @@ except ImportError:  # not a POSIX system
 MAGIC = b"SQLite format 3\0"
 _SHM_LOCK = 128
 """The byte of a -shm file on which each process that has the database open holds a lock."""
+LOCK_SECONDS = 5.0
+"""How long to wait for a program that writes without a WAL."""
 _SETTINGS = ("PRAGMA query_only=ON", "PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON")
 
 Error = dbapi.Error
@@ -58,9 +60,11 @@ def open_database(path: Path) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         if _is_in_wal_mode(path) and not _has_content(wal):
             before = _state(path)
-            yield stack.enter_context(_connected(path, "immutable=1"))
-            if _has_content(wal) or _state(path) != before:
-                raise Changed(str(path))
+            try:
+                yield stack.enter_context(_connected(path, "immutable=1"))
+            finally:  # also where reading failed: it may be for that
+                if _has_content(wal) or _state(path) != before:
+                    raise Changed(str(path))
         elif _is_held(path) or not (_has_content(wal) or _has_content(journal)):
             yield stack.enter_context(_connected(path, "mode=ro"))
         else:
@@ -78,17 +82,27 @@ def _is_in_wal_mode(path: Path) -> bool:
 @contextlib.contextmanager
 def _connected(path: Path, options: str) -> Iterator[Any]:
     uri = f"file:{quote(os.fspath(path.absolute()))}?{options}"
-    try:
-        connection = dbapi.connect(uri, uri=True, isolation_level=None, timeout=5)
-    except Error as error:
-        raise ImportRefused(
-            f"can't open {path}: {error}; check that it is there and may be read",
-            file=str(path), line=0, expected="an SQLite database",
-        ) from error  # fmt: skip
-    with contextlib.closing(connection):
-        for setting in _SETTINGS:
-            connection.execute(setting)
-        yield connection
+    with contextlib.ExitStack() as stack:
+        try:
+            connection = dbapi.connect(uri, uri=True, isolation_level=None, timeout=LOCK_SECONDS)
+            stack.enter_context(contextlib.closing(connection))
+            for setting in _SETTINGS:
+                connection.execute(setting)
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except Error as error:
+            raise _refused(path, f"{path.name} can't be opened as a database", error) from error
+        try:
+            yield connection
+        except Error as error:
+            raise _refused(path, f"{path.name} can't be read any further", error) from error
+
+
+def _refused(path: Path, what: str, error: Exception) -> ImportRefused:
+    return ImportRefused(
+        f"{what}: {error}; check that {path} may be read and is whole, and import it again: what was "
+        "read so far stays",
+        file=str(path), line=0, expected="an SQLite database",
+    )  # fmt: skip
 
 
 def tables(connection: Any) -> dict[str, set[str]]:
