@@ -316,13 +316,21 @@ def _follows_from_state(event: Event) -> bool:
     return event.type in _KEYED_BY_TURN
 
 
-def prepared(session: str, event: Event, text_limit: int, recorded_at: int | None = None) -> Draft:
+def prepared(session: str, event: Event, text_limit: int) -> Draft:
     """Return an event made storable, with its id if that follows from the event alone.
 
     Raise BadEvent, EventTooLarge.
     """
-    draft = Draft(*codec.prepare(event, text_limit), recorded_at)
+    draft = Draft(*codec.prepare(event, text_limit))
     return draft if _follows_from_state(draft.event) else _identified(session, draft, None)
+
+
+def imported(session: str, event: Event, text_limit: int, recorded_at: int | None) -> Draft:
+    """Return an event made storable whose turn is called what it says, with its id.
+
+    Raise BadEvent, EventTooLarge.
+    """
+    return _identified(session, Draft(*codec.prepare(event, text_limit), recorded_at), None)
 
 
 def _identified(session: str, draft: Draft, state: State | None) -> Draft:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from onrecord.transcript.append import Draft, prepared
+from onrecord.transcript.append import Draft, imported
 from onrecord.transcript.errors import BadEvent
 from onrecord.transcript.events import Event, SourceFaultFound
 from onrecord.transcript.importers.source import Importer
@@ -69,7 +69,7 @@ class Preparing:
 
     def _draft(self, session: str, event: Event, at: int | None) -> Draft:
         event = msgspec.structs.replace(event, imported_at=self._now)
-        return prepared(session, event, self._limit, at)
+        return imported(session, event, self._limit, at)
 
 
 def _count(batch: Batch, code: str) -> None:
