@@ -90,6 +90,15 @@ def session_findings(session: str, conversation: Conversation) -> list[Finding]:
     return found
 
 
+def set_aside(session: str, version: int, reason: str) -> Finding:
+    """Return the finding of a record that a projection goes on without."""
+    detail = (
+        f"the record can't be projected and was left out: {reason}; `onrecord verify` says what is "
+        "damaged, `onrecord rebuild` takes in what can be read again"
+    )
+    return _finding(session, "", "record-set-aside", [version], detail)
+
+
 def in_order(found: Iterable[Finding]) -> list[Finding]:
     """Return findings by the events concerned, as an audit tells them."""
     return sorted(found, key=lambda finding: (finding.versions, finding.code))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from onrecord.projections.bulk import uncollected
 from onrecord.projections.deliveries import DeliveryHistory, deliveries
-from onrecord.projections.findings import Finding, findings, in_order
+from onrecord.projections.findings import Finding, findings, in_order, set_aside
 from onrecord.projections.rows import Row
 from onrecord.projections.stored import builds, tables
 from onrecord.projections.stored.catching_up import Projector, Superseded
@@ -104,16 +104,21 @@ class StoredProjections:
         asked = self._ask(session, "findings", lambda c, at: tables.findings(c, at.number))
         if asked is None:
             return findings(session, self._log.read(session))
-        there, found = asked
-        for version, reason in there.state.aside.items():
-            found.append(
-                Finding(
-                    code="record-set-aside", session=session, turn="", versions=(version,),
-                    detail=f"the record can't be projected and was left out: {reason}; "
-                    "`onrecord rebuild` takes it in once it can be read",
-                )
-            )  # fmt: skip
-        return in_order(found)
+        return _with_aside(session, *asked)
+
+    def sealed_findings(self, session: str) -> list[Finding] | None:
+        """Return what was found in a session where all its stored rows are those that were held
+        against the promise; None if nothing can be stored or read from the store.
+
+        Raise DeliveredNotProjected.
+        """
+
+        def run(connection: Any, there: Standing) -> list[Finding]:
+            tables.check_seals(connection, there)
+            return tables.findings(connection, there.number)
+
+        asked = self._ask(session, "findings", run)
+        return None if asked is None else _with_aside(session, *asked)
 
     def _ask(
         self, session: str, what: str, run: Callable[[Any, Standing], T]
@@ -216,6 +221,12 @@ class StoredProjections:
                 lambda c: builds.first_build(c, CODE), durable=False, doing="beginning a build"
             )
         return build
+
+
+def _with_aside(session: str, there: Standing, found: list[Finding]) -> list[Finding]:
+    """Add the records that the projection goes on without."""
+    aside = there.state.aside.items()
+    return in_order(found + [set_aside(session, version, why) for version, why in aside])
 
 
 def _rows(there: Standing, turns: list[StoredTurn], *, full: bool) -> list[Row]:

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 NAMES_AT_ONCE = 500
 """Names that one statement looks for."""
+TURNS_AT_ONCE = 1_000
+"""Turns whose rows are looked at before the next ones are read."""
 DIGEST_BYTES = 16
 PLACE_BITS = 32
 """Bits of a turn's key that are its place."""
@@ -301,6 +303,26 @@ def all_turns(connection: Any, number: int) -> list[StoredTurn]:
         (turn_id(number), turn_id(number + 1)),
     ).fetchall()
     return found
+
+
+def check_seals(connection: Any, there: Standing) -> None:
+    """Raise Damaged unless all stored rows of a session are those that were stored."""
+    statement = (
+        "SELECT id, place, rows, digest FROM projected_turns WHERE id >= ? AND id < ? "
+        "ORDER BY id LIMIT ?"
+    )
+    at, end, expected = turn_id(there.number), turn_id(there.number + 1), 0
+    while True:
+        some = connection.execute(statement, (at, end, TURNS_AT_ONCE)).fetchall()
+        for at, place, blob, sealed in some:  # noqa: B007 - the last one is gone on from
+            if place != expected or seal(there.key, place, blob) != sealed:
+                raise Damaged(f"the stored rows of turn {expected} are missing or were changed")
+            expected += 1
+        if len(some) < TURNS_AT_ONCE:
+            break
+        at += 1
+    if expected != there.turns:
+        raise Damaged(f"the stored rows of turn {expected} are missing")
 
 
 def shown_places(connection: Any, number: int) -> set[int]:

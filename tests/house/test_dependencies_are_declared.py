@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
-EXTRAS = {"transcript/storage/postgres_driver.py": "postgresql"}
+EXTRAS = {
+    "transcript/storage/postgres_driver.py": "postgresql",
+    "projections/pages/parquet.py": "parquet",
+}
 """The module that imports what an extra brings. Whoever needs it imports that module, late."""
 
 

@@ -1,0 +1,151 @@
+"""Going through the sessions of a log, on several processes, in the log's order.
+
+    for found in sweep(log, places, partial(audit_session, asked=asked), jobs=2): ...
+
+What is asked of a session is a function of its log and its place, and gives any number of answers. A
+process takes on a share of sessions at once and hands their answers back whole, so only so many shares
+are under way; a session that is too long for that is asked here, answer by answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from onrecord.projections.bulk import uncollected
+from onrecord.projections.stored.places import Place
+from onrecord.transcript.log import TranscriptLog
+
+T = TypeVar("T")
+
+Ask = Callable[[TranscriptLog, Place], Iterable[T]]
+"""What is asked of each session; other processes are sent it, so it is a module's function."""
+Progress = Callable[[int, int], None]
+"""Is told how many records of how many were gone through."""
+
+SHARE = 4_000
+"""Records, about, that a process takes on at once."""
+SHARES_AHEAD = 4
+"""Shares a process that are under way or wait to be taken."""
+WORTHWHILE = 40_000
+"""Records from which on other processes are begun: beginning one takes as long as 20,000 records."""
+
+
+def sweep(
+    log: TranscriptLog,
+    places: Sequence[Place],
+    ask: Ask[T],
+    *,
+    jobs: int = 1,
+    long: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[T]:
+    """Give the answers of all sessions, in order. Raise what `ask` raises.
+
+    `jobs`: processes that share the work; `long`: a session of more records is asked in this one.
+    """
+    told = progress or _untold
+    total = sum(place.version for place in places)
+    done = 0
+    told(done, total)
+    longest = total if long is None else long
+    url = log.database.url
+    if jobs == 1 or total < WORTHWHILE or url is None:
+        answered = _alone(log, places, ask, longest)
+    else:
+        answered = _shared(log, url, places, ask, jobs, longest)
+    for share, answers in answered:
+        yield from answers
+        done += sum(place.version for place in share)
+        told(done, total)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_Answered = Iterator[tuple[Sequence[Place], Iterable[T]]]
+
+
+def _alone(log: TranscriptLog, places: Sequence[Place], ask: Ask[T], long: int) -> _Answered[T]:
+    for share in _shares(places, long):
+        is_long = share[0].version > long
+        yield share, ask(log, share[0]) if is_long else _all_answers(log, ask, share)
+
+
+def _shared(
+    log: TranscriptLog, url: str, places: Sequence[Place], ask: Ask[T], jobs: int, long: int
+) -> _Answered[T]:
+    # Loaded where processes are wanted: a short log needs none of it.
+    import multiprocessing
+    from concurrent.futures import Future, ProcessPoolExecutor
+
+    waiting: deque[tuple[Sequence[Place], Future[list[T]] | None]] = deque()
+    with ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_open,
+        initargs=(url,),
+    ) as pool:
+        try:
+            for share in _shares(places, long):
+                is_long = share[0].version > long
+                future = None if is_long else pool.submit(_ask_here, ask, share)
+                waiting.append((share, future))
+                while len(waiting) > SHARES_AHEAD * jobs:
+                    yield _answered(log, ask, *waiting.popleft())
+            while waiting:
+                yield _answered(log, ask, *waiting.popleft())
+        finally:
+            for _, future in waiting:
+                if future is not None:
+                    future.cancel()
+
+
+def _answered(
+    log: TranscriptLog, ask: Ask[T], share: Sequence[Place], future: Any
+) -> tuple[Sequence[Place], Iterable[T]]:
+    return share, ask(log, share[0]) if future is None else future.result()
+
+
+def _shares(places: Iterable[Place], long: int) -> Iterator[list[Place]]:
+    """Give the places in portions; one of a long session is a portion of its own."""
+    share: list[Place] = []
+    size = 0
+    for place in places:
+        if share and (size + place.version > SHARE or place.version > long):
+            yield share
+            share, size = [], 0
+        share.append(place)
+        size += place.version
+        if place.version > long:
+            yield share
+            share, size = [], 0
+    if share:
+        yield share
+
+
+_here: dict[str, TranscriptLog] = {}
+"""The log of a process that takes part."""
+
+
+def _open(url: str) -> None:
+    _here["log"] = TranscriptLog.open(url, create=False)
+
+
+def _ask_here(ask: Ask[T], places: Sequence[Place]) -> list[T]:
+    return _all_answers(_here["log"], ask, places)
+
+
+def _all_answers(log: TranscriptLog, ask: Ask[T], places: Sequence[Place]) -> list[T]:
+    with uncollected():
+        return [answer for place in places for answer in ask(log, place)]
+
+
+def _untold(done: int, total: int) -> None:
+    """Keep progress to oneself."""
