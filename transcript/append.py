@@ -50,7 +50,7 @@ _EVOLVING = tuple(
 )
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """An event made storable, before it has a place.
 
     Only where it is imported: `recorded_at` (µs), and the `line` of the file, for messages.

@@ -10,7 +10,7 @@ import msgspec
 from onrecord.transcript.events import Event
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """An event in the log.
 
     `version`: its place in the session (1, 2, 3 … without gaps). `position`: its place in the whole
