@@ -1,0 +1,67 @@
+"""Which of the model's rows a text, or the length of one, belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers.hermes.cells import Unreadable, text_of
+from onrecord.transcript.importers.hermes.prompts import kind_of
+from onrecord.transcript.importers.hermes.tables import Tables
+
+BACK = 24 * 3600.0
+"""Seconds before a delivery in which its turn began."""
+SKEW = 0.05
+"""Seconds by which a row may be stamped later than the delivery of its text: clocks are cut off."""
+ROWS_LIMIT = 200
+"""Rows before a delivery among which its text is looked for."""
+JOINED_LIMIT = 8
+"""Responses that are sent as one text: those that were continued."""
+
+
+class Answer(NamedTuple):
+    """A row of the model's. `asked`: the user's row before it, None where that is too far back."""
+
+    id: int
+    text: str
+    asked: int | None
+
+
+def answers_before(tables: Tables, session: str, until: int) -> tuple[list[Answer], int | None]:
+    """Return the answers of a session before a moment (µs), in order, and the user's last row."""
+    moment = until / 1_000_000
+    try:
+        rows = tables.said(session, moment - BACK, moment + SKEW, ROWS_LIMIT)
+    except foreign.Error:  # a text among them can't be read
+        return [], None
+    found: list[Answer] = []
+    asked: int | None = None
+    for id, role, content, observed, _ in rows:
+        text = text_of_row(content)
+        if role == "assistant":
+            if text.strip():
+                found.append(Answer(id, text, asked))
+        elif not observed and not kind_of(text):
+            asked = id
+    return found, asked
+
+
+def whose(answers: Sequence[Answer], fits: Callable[[str], bool]) -> list[Answer]:
+    """Return the row that has the text, or those that have it together; none if no row does."""
+    for answer in reversed(answers):
+        if fits(answer.text):
+            return [answer]
+    last = [answer for answer in answers if answer.asked == answers[-1].asked]
+    for count in range(2, min(JOINED_LIMIT, len(last)) + 1):
+        if fits("".join(answer.text for answer in last[-count:])):
+            return last[-count:]
+    return []
+
+
+def text_of_row(content: object) -> str:
+    """Return the text of a row, as far as it can be read."""
+    try:
+        return text_of(content)[0]
+    except Unreadable as unreadable:
+        return str(unreadable.args[1])

@@ -1,0 +1,167 @@
+"""What a compaction leaves in a session: archived rows, a summary, and copies of rows that stay.
+
+Hermes 0.19.0 compacts in place (hermes_state.py: archive_and_compact): it flips all rows to `active=0,
+compacted=1` and inserts, in one transaction and so with ids in a row, copies of the first messages, the
+summary, and copies of the last ones. A copy is the message that it is a copy of, not another one. Older
+versions end the session and begin a child with the same rows (`end_reason = 'compression'`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers.hermes.cells import Unreadable, text_of
+from onrecord.transcript.importers.hermes.prompts import kind_of
+from onrecord.transcript.importers.hermes.tables import Tables
+
+HEAD = 64
+"""Copies of first messages that are looked for before a summary."""
+TAIL = 900
+"""Copies of last messages that are looked for after one."""
+
+# agent/context_compressor.py: SUMMARY_PREFIX and those of older versions, all of which begin and end so
+_PREFIX = "[CONTEXT COMPACTION — REFERENCE ONLY]"
+_PREFIX_END = "avoid repeating it:"
+_LEGACY_PREFIX = "[CONTEXT SUMMARY]:"
+_END = "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
+_PRIOR = "[PRIOR CONTEXT — for reference only; not a new message]"
+_MERGED = "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]"
+_STARTS = (_PREFIX, _LEGACY_PREFIX, _PRIOR)
+_PREFIX_LIMIT = 4_000
+
+
+class Compacted(NamedTuple):
+    """The compactions of a session: `copies`: id → the message that it is a copy of; `kept`: id of a
+    summary → the first message that stays whole beside it, None where none does.
+    """
+
+    copies: dict[int, int]
+    kept: dict[int, int | None]
+
+
+NONE = Compacted({}, {})
+
+
+def summary_of(text: str) -> str:
+    """Return the summary that a row's text holds, without what Hermes wraps it in; empty if none."""
+    if not text.startswith(_STARTS):
+        return ""
+    if text.startswith(_PRIOR):
+        text = text.partition(_MERGED)[2].lstrip()
+        if not text.startswith(_STARTS):
+            return ""
+    text = text.replace(_END, "").removeprefix(_LEGACY_PREFIX)
+    before, found, after = text.partition(_PREFIX_END)
+    return (after if found and len(before) < _PREFIX_LIMIT else text).strip()
+
+
+def compactions(tables: Tables, session: str, ids: Sequence[int]) -> Compacted:
+    """Return what compactions in place left in a session; `ids` are those of all its messages."""
+    try:
+        summaries = tables.summaries(session, _STARTS)
+        return _Batches(tables, ids).read(summaries) if summaries else NONE
+    except foreign.Error:
+        return NONE  # the rows that can't be read are told where they stand
+
+
+class _Seen(NamedTuple):
+    id: int
+    says: tuple[str, ...]
+
+
+class _Batches:
+    """Goes through the batches of rows that compactions inserted, in their order."""
+
+    def __init__(self, tables: Tables, ids: Sequence[int]) -> None:
+        self._tables = tables
+        self._ids = ids
+        self._copies: dict[int, int] = {}
+
+    def read(self, summaries: Iterable[int]) -> Compacted:
+        kept: dict[int, int | None] = {}
+        for summary in summaries:
+            at = bisect_left(self._ids, summary)
+            head = self._head(at)
+            before = self._view(self._ids[max(0, at - head - TAIL) : at - head])
+            kept[summary] = self._tail(at, before)
+        return Compacted(self._copies, kept)
+
+    def _head(self, at: int) -> int:
+        """Note the copies before a summary; return how many there are."""
+        count = 0
+        while count < min(HEAD, at) and self._ids[at - count - 1] == self._ids[at] - count - 1:
+            count += 1
+        near = self._view(self._ids[at - count : at])
+        first = self._view(self._ids[: min(HEAD * 2, at - 1)])
+        for length in range(min(len(near), len(first) // 2), 0, -1):
+            copies, originals = near[-length:], first[:length]
+            if [row.says for row in copies] == [row.says for row in originals]:
+                self._note(copies, originals)
+                return self._ids[at] - copies[0].id
+        return 0
+
+    def _tail(self, at: int, before: list[_Seen]) -> int | None:
+        """Note the copies after a summary; return the first message that stays."""
+        count = 1
+        while (
+            count < TAIL
+            and at + count < len(self._ids)
+            and self._ids[at + count] == self._ids[at] + count
+        ):
+            count += 1
+        after = self._view(self._ids[at : at + count], summary=self._ids[at])
+        starts = [n for n, row in enumerate(before) if after and row.says == after[0].says]
+        best: list[tuple[_Seen, _Seen]] = []
+        for start in starts:
+            pairs = _pairs(after, before[start:])
+            if len(pairs) >= len(best):  # of equally long ones the last
+                best = pairs
+        self._note(*zip(*best, strict=True)) if best else None
+        return self._origin(best[0][1].id) if best else None
+
+    def _note(self, copies: Sequence[_Seen], originals: Sequence[_Seen]) -> None:
+        for copy, original in zip(copies, originals, strict=True):
+            self._copies[copy.id] = self._origin(original.id)
+
+    def _origin(self, id: int) -> int:
+        return self._copies.get(id, id)
+
+    def _view(self, ids: Sequence[int], summary: int | None = None) -> list[_Seen]:
+        """Return what rows say that the model was shown; of a `summary`, what it was merged into."""
+        rows = self._tables.view(ids) if ids else ()
+        found = [_Seen(id, _says(*cells)) for id, *cells in rows]
+        if summary is not None and found and found[0].id == summary and not found[0].says[1]:
+            return found[1:]
+        return found
+
+
+def _pairs(after: list[_Seen], before: list[_Seen]) -> list[tuple[_Seen, _Seen]]:
+    """Pair copies with what they are copies of, in order, until a row that is none comes."""
+    pairs: list[tuple[_Seen, _Seen]] = []
+    at = 0
+    for row in after:
+        found = next((n for n in range(at, len(before)) if before[n].says == row.says), None)
+        if found is None and not kind_of(row.says[1]):
+            break
+        if found is not None:
+            pairs.append((row, before[found]))
+            at = found + 1
+    return pairs
+
+
+def _says(role: str, content: Any, calls: Any, call: Any) -> tuple[str, ...]:
+    """Return what tells a message from others; results and pictures are shortened in copies."""
+    if role == "tool":
+        return role, str(call)
+    try:
+        text, _ = text_of(content)
+    except Unreadable as unreadable:
+        text = str(unreadable.args[1])
+    if text.startswith(_PRIOR):
+        text = text.removeprefix(_PRIOR).partition(_MERGED)[0]
+    elif text.startswith(_STARTS):
+        text = ""
+    return role, text.strip(), str(calls or "")

@@ -1,0 +1,237 @@
+"""Which rows the exchanges of the gateway's log are about, and which of them have none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from onrecord.transcript.events import Target
+from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers.hermes.answers import answers_before, text_of_row, whose
+from onrecord.transcript.importers.hermes.ledger import Ledger
+from onrecord.transcript.importers.hermes.log import PREVIEW, Exchange
+from onrecord.transcript.importers.hermes.prompts import kind_of
+from onrecord.transcript.importers.hermes.tables import Tables
+from onrecord.transcript.importers.hermes.told import Delivery, Fault, LostMessage, Told
+
+SECOND = 1_000_000
+QUARTER = 900 * SECOND
+"""µs: time zones differ by multiples of it."""
+ZONES = 15 * 3600 * SECOND
+"""µs that a machine's time differs at most from UTC."""
+SUMMER = 3600 * SECOND
+"""µs by which a zone may change within one log."""
+BEFORE, AFTER = 300 * SECOND, 120 * SECOND
+"""µs by which a message's row is stamped at most before and after the line of its arrival."""
+EARLY = 10 * SECOND
+"""µs by which a session may begin after the line of its first message."""
+SAMPLES = 200
+"""Lines from which the log's time zone is found."""
+ROWS_LIMIT = 500
+"""Rows near a line among which its message is looked for."""
+
+LOST = "content-unrecoverable"
+
+
+class Home(NamedTuple):
+    """A session of a chat, and its time (µs)."""
+
+    session: str
+    started: int
+    ended: int | None
+
+    def lives(self, at: int) -> bool:
+        """Tell whether the session had begun by a moment, and wasn't over."""
+        return self.started <= at + EARLY and (self.ended is None or at <= self.ended + EARLY)
+
+
+class Said(NamedTuple):
+    """A row of the user's that may be the message of a line."""
+
+    id: int
+    session: str
+    at: int
+    text: str
+
+
+class Exchanges:
+    """Puts the log's exchanges to the sessions that they belong to."""
+
+    def __init__(self, tables: Tables, ledger: Ledger, exchanges: list[Exchange]) -> None:
+        self._tables = tables
+        self._ledger = ledger
+        self._homes: dict[tuple[str, str], list[Home]] = {}
+        self._taken: set[int] = set()
+        self._told: dict[str, Told] = {}
+        self._lost: dict[str, list[tuple[int, LostMessage]]] = {}
+        self._offset = self._zone(exchanges)
+        for exchange in exchanges:
+            self._place(exchange)
+
+    def told(self, session: str) -> Told:
+        """Return what the log says of a session, once; the ledger's word isn't in it."""
+        told = self._told.pop(session, None) or Told()
+        told.lost_at_end.extend(lost for _, lost in self._lost.pop(session, ()))
+        return told
+
+    # --- one exchange ----------------------------------------------------------------------------
+
+    def _place(self, exchange: Exchange) -> None:
+        row = self._row_of(exchange)
+        if row is None:
+            self._lose(exchange)
+            return
+        self._taken.add(row.id)
+        self._offset = _rounded(row.at - exchange.came.at)
+        told = self._told.setdefault(row.session, Told())
+        # What was lost before this message came stands before its row.
+        for _, lost in self._lost.pop(row.session, ()):
+            told.before.setdefault(row.id, []).append(lost)
+        self._answer(exchange, row, told)
+
+    def _answer(self, exchange: Exchange, row: Said, told: Told) -> None:
+        ready = exchange.ready
+        if ready is None:
+            if exchange.cut:
+                self._cut(exchange, row, told)
+            return
+        if not exchange.length or exchange.held_back or self._in_ledger(exchange, row.id):
+            return
+        at = ready.at + self._offset
+        answers, _ = answers_before(self._tables, row.session, at)
+        found = whose(
+            [answer for answer in answers if answer.id > row.id],
+            lambda text: exchange.length in (len(text), len(text.strip())),
+        )
+        target = Target(platform=exchange.platform, chat=exchange.chat)
+        for n, answer in enumerate(found):
+            place = ready.place + (f" part {n + 1}" if n else "")
+            told.put(answer.id, None, Delivery(
+                place, answer.text, at, place, exchange.outcome, answer.id, target, exchange.reason
+            ))  # fmt: skip
+        if not found:
+            told.put(None, row.id, _unrecoverable(exchange))
+
+    def _cut(self, exchange: Exchange, row: Said, told: Told) -> None:
+        """The gateway died while it answered: what it had shown by then is nowhere."""
+        answers, _ = answers_before(self._tables, row.session, row.at + BEFORE)
+        if any(answer.asked == row.id for answer in answers):
+            return
+        told.put(None, row.id, Fault(
+            LOST, exchange.came.place,
+            "the gateway stopped while it answered this; what the user had read by then is lost"
+            f" ({exchange.came.file}:{exchange.came.number})",
+        ))  # fmt: skip
+
+    def _in_ledger(self, exchange: Exchange, asked: int | None) -> bool:
+        """Tell whether the ledger has the text that was sent: then it is its word that counts."""
+        if exchange.sending is None:
+            return False
+        at = exchange.sending.at + self._offset
+        return self._ledger.knows(exchange.chat, exchange.shown, at, asked)
+
+    def _lose(self, exchange: Exchange) -> None:
+        """Keep a message that has no row; one that may still get its row isn't lost yet."""
+        words = exchange.preview.strip()
+        if not words or kind_of(words) or not (exchange.ready or exchange.cut):
+            return
+        at = exchange.came.at + self._offset
+        home = next((h for h in reversed(self._of_chat(exchange)) if h.lives(at)), None)
+        if home is None:
+            return  # its session is gone as a whole, or is in another database
+        cut = len(exchange.preview) >= PREVIEW
+        came = exchange.came
+        detail = (
+            "the user's message has no row; the gateway's log has "
+            + (f"its first {PREVIEW} characters" if cut else "its text")
+            + f" ({came.file}:{came.number})"
+        )
+        lost = LostMessage(
+            f"log {came.said}", exchange.preview, at, came.place, LOST if cut else "gap", detail,
+            exchange.user,
+        )  # fmt: skip
+        if exchange.length and not exchange.held_back and not self._in_ledger(exchange, None):
+            lost.after.append(_unrecoverable(exchange))
+        self._lost.setdefault(home.session, []).append((at, lost))
+
+    # --- which row -------------------------------------------------------------------------------
+
+    def _row_of(self, exchange: Exchange) -> Said | None:
+        """Return the row of an exchange's message: of those with its words the nearest in time."""
+        for shift in (0, SUMMER, -SUMMER):
+            at = exchange.came.at + self._offset + shift
+            near = list(self._near(exchange, at - BEFORE, at + AFTER))
+            same = [row for row in near if _same(row.text, exchange.preview)]
+            if same:
+                return min(same, key=lambda row: abs(row.at - at))
+            if not shift and not exchange.preview.strip():
+                # Without words (a picture, a start of the gateway's own): the one that came then.
+                then = [row for row in near if abs(row.at - at) < EARLY]
+                if len(then) == 1:
+                    return then[0]
+        return None
+
+    def _near(self, exchange: Exchange, since: int, until: int) -> Iterable[Said]:
+        for home in self._of_chat(exchange):
+            if not (home.lives(since) or home.lives(until)):
+                continue
+            try:
+                rows = self._tables.said(home.session, since / SECOND, until / SECOND, ROWS_LIMIT)
+            except foreign.Error:  # a text among them can't be read
+                continue
+            for id, role, content, _, at in rows:
+                if role == "user" and id not in self._taken:
+                    yield Said(id, home.session, round(at * SECOND), text_of_row(content))
+
+    def _of_chat(self, exchange: Exchange) -> list[Home]:
+        """Return the sessions of an exchange's chat, in the order in which they began."""
+        key = exchange.platform, exchange.chat
+        if key not in self._homes:
+            found = self._tables.sessions_where("source = ? AND chat_id = ?", *key)
+            self._homes[key] = [Home(*session) for session in found]
+        return self._homes[key]
+
+    def _zone(self, exchanges: list[Exchange]) -> int:
+        """Return what has to be added to the log's times: found by messages that have their row."""
+        votes: Counter[int] = Counter()
+        for exchange in exchanges[-SAMPLES:]:
+            if len(exchange.preview) < 3:
+                continue
+            at = exchange.came.at
+            found = {
+                _rounded(row.at - at)
+                for row in self._near(exchange, at - ZONES, at + ZONES)
+                if _same(row.text, exchange.preview)
+            }
+            votes.update(found)
+        if votes:
+            return votes.most_common(1)[0][0]
+        here = datetime.now().astimezone().utcoffset()
+        return 0 if here is None else -round(here.total_seconds()) * SECOND
+
+
+def _unrecoverable(exchange: Exchange) -> Fault:
+    ready = exchange.ready
+    assert ready is not None
+    return Fault(
+        LOST, ready.place,
+        f"an answer of {exchange.length} characters was ready, and no row has it"
+        f" ({ready.file}:{ready.number})",
+    )  # fmt: skip
+
+
+def _rounded(difference: int) -> int:
+    """Return the difference of two clocks that a time zone makes."""
+    return round(difference / QUARTER) * QUARTER
+
+
+def _same(text: str, preview: str) -> bool:
+    """Tell whether a row may be the message that the log has the first characters of."""
+    if not preview.strip():
+        return False
+    flat = text.replace("\n", " ").strip()
+    words = preview.strip()
+    # In a group the sender's name stands before the words, in a reply what it replies to.
+    return flat.startswith(words) or words in flat
