@@ -68,6 +68,7 @@ class SourceRows:
         self._said: set[bytes] = set()
         self._calls: dict[str, bool] = {}  # of the open turn; answered?
         self._names: dict[str, str] = {}
+        self._instructions: list[tuple[str, int | None, str]] = []
 
     def take(self) -> list[Entry]:
         """Return what was collected since the last time."""
@@ -126,17 +127,33 @@ class SourceRows:
         )  # fmt: skip
 
     def prompt(
-        self, key: str, text: str, at: int | None, place: str, *, kind: str = "continue"
+        self,
+        key: str,
+        text: str,
+        at: int | None,
+        place: str,
+        *,
+        kind: str = "continue",
+        marked: bool = False,
     ) -> None:
-        """A prompt that the program made up and stored as the user's: it is no row."""
+        """A prompt that the program made up and stored as the user's: it is no row.
+
+        `marked`: the source says itself that it isn't the user's; that is no fault.
+        """
         if self._is_known(key, place):
             return
         self._need_turn(key, at, place)
-        self.fault(
-            SYNTHETIC, place, f"a prompt of the program ({kind}) is stored as the user's message"
-        )
+        if not marked:
+            told = f"a prompt of the program ({kind}) is stored as the user's message"
+            self.fault(SYNTHETIC, place, told)
         self._last = "prompt"
         self.add(RecoveryApplied(turn=self.turn, kind=kind, prompt=text), at, place, 1)
+
+    def instructed(self, text: str, at: int | None, place: str) -> None:
+        """What the program told the model as its system: kept with the turn, or the first; no row."""
+        self._instructions.append((text, at, place))
+        if self.turn:
+            self._instruct()
 
     def assistant(
         self,
@@ -281,6 +298,14 @@ class SourceRows:
         self._said.clear()
         self._calls.clear()
         self._names.clear()
+        self._instruct()
+
+    def _instruct(self) -> None:
+        """Tell the instructions that waited for a turn."""
+        for text, at, place in self._instructions:
+            told = RecoveryApplied(turn=self.turn, kind="instructions", prompt=text)
+            self.add(told, at, place, 1)
+        self._instructions.clear()
 
     def _need_turn(self, key: str, at: int | None, place: str) -> None:
         """Open a turn for a row that stands before any message of the user."""
