@@ -1,0 +1,142 @@
+"""Files of a session each, a JSON object a line: what the formats of such files have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from onrecord.transcript.errors import ImportRefused
+from onrecord.transcript.importers.reading import UNREADABLE, Tell, objects
+
+Record: TypeAlias = tuple[str, str, dict[str, Any]]
+"""Key (unique in its file, the same when the file has grown), place, and the object."""
+
+STILL = 600
+"""Seconds without a change after which nothing is added any more to what a file ends with."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Faults:
+    """Faults that are found before it is known in which session."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, str, str]] = []
+
+    def tell(self, code: str, place: str, detail: str) -> None:
+        """Keep a fault."""
+        self._found.append((code, place, detail))
+
+    def hand_to(self, tell: Tell) -> None:
+        """Tell the faults that were kept."""
+        for fault in self._found:
+            tell(*fault)
+
+
+def records(path: Path, tell: Tell, name: str = "") -> Iterator[Record]:
+    """Iterate over a file's objects. The second and third on a line get a key and a place of their own."""
+    line, count = 0, 0
+    for number, place, found in objects(path, tell, name=name):
+        count = count + 1 if number == line else 1
+        line = number
+        if count == 1:
+            yield str(number), place, found
+        else:
+            yield f"{number}.{count}", f"{place}.{count}", found
+
+
+def is_still(path: Path) -> bool:
+    """Tell whether a file was left alone for so long that its last response can't go on."""
+    return time.time() - path.stat().st_mtime > STILL
+
+
+def microseconds(given: object) -> int | None:
+    """Return a time in µs since 1970: from RFC 3339, or from ms since 1970. None for one that is neither."""
+    try:
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            moment = datetime.fromtimestamp(given / 1000, UTC)
+        elif isinstance(given, str):
+            moment = datetime.fromisoformat(given)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    passed = moment - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+def words(content: object) -> str:
+    """Return the text of a content: a text, or parts of which some are text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = [part if isinstance(part, str) else text_of(part) for part in content]
+    return "\n\n".join(text for text in texts if text)
+
+
+def text_of(part: object) -> str:
+    """Return the text of one part, none for a part that is something else."""
+    text = part.get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def others(content: object) -> list[Any]:
+    """Return the parts of a content that are no text, without their bytes."""
+    if not isinstance(content, list):
+        return []
+    return [_described(part) for part in content if isinstance(part, dict) and not text_of(part)]
+
+
+def _described(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part with its short fields: an image's bytes are no words."""
+    short = {k: v for k, v in part.items() if isinstance(v, str | int | bool) and len(str(v)) < 500}
+    source = part.get("source")
+    if isinstance(source, dict) and isinstance(source.get("media_type"), str):
+        short["media_type"] = source["media_type"]
+    return short
+
+
+# --- Zstandard ------------------------------------------------------------------------------------
+
+
+def unpack(data: bytes, size: int, path: Path, extra: str) -> bytes:
+    """Return what Zstandard packed, `size` bytes at most. Raise ImportRefused without the package."""
+    zstd = _zstandard(path, extra)
+    try:
+        found: bytes = zstd.ZstdDecompressor().decompress(data, max_output_size=size)
+    except zstd.ZstdError as error:
+        raise ValueError(f"the packed bytes can't be unpacked ({error})") from error
+    return found
+
+
+@contextlib.contextmanager
+def unpacked(path: Path, extra: str, tell: Tell) -> Iterator[Path]:
+    """Give the file that `path` packs, as a private copy. Raise ImportRefused without the package."""
+    zstd = _zstandard(path, extra)
+    with tempfile.TemporaryDirectory(prefix="onrecord-") as folder:
+        plain = Path(folder, path.name)
+        with path.open("rb") as packed, plain.open("wb") as file:
+            try:
+                shutil.copyfileobj(zstd.ZstdDecompressor().stream_reader(packed), file)
+            except zstd.ZstdError as error:
+                tell(UNREADABLE, path.name, f"it can be unpacked up to a point only ({error})")
+        yield plain
+
+
+def _zstandard(path: Path, extra: str) -> Any:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise ImportRefused(
+            f"{path} is packed with Zstandard; install onrecord[{extra}] to read it",
+            file=str(path), line=0, expected="the package zstandard",
+        ) from error  # fmt: skip
+    return zstandard
