@@ -36,7 +36,12 @@ _SHM_LOCK = 128
 """The byte of a -shm file on which each process that has the database open holds a lock."""
 LOCK_SECONDS = 5.0
 """How long to wait for a program that writes without a WAL."""
-_SETTINGS = ("PRAGMA query_only=ON", "PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON")
+_SETTINGS = (
+    "PRAGMA query_only=ON",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA cell_size_check=ON",
+    "PRAGMA writable_schema=ON",  # a broken entry, say of a full text index, stops no other table
+)
 
 Error = dbapi.Error
 
