@@ -1,0 +1,221 @@
+"""What Hermes writes in the user's name, takes back or summarises is not what somebody said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hermes_databases import HermesHome, imported
+
+from onrecord.transcript.importers.hermes.compaction import summary_of
+from onrecord.transcript.importers.hermes.prompts import PROMPTS, kind_of, without_notes
+
+SUMMARY = (
+    "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted into the summary below. "
+    "The current session state may reflect work described here — avoid repeating it:\n"
+    "They spoke of a house.\n\n"
+    "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
+)
+MERGED = (
+    "[PRIOR CONTEXT — for reference only; not a new message]\n{}\n\n"
+    "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]\n\n" + SUMMARY
+)
+SAID = "They spoke of a house."
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> HermesHome:
+    home = HermesHome(tmp_path / "home")
+    home.session()
+    return home
+
+
+@pytest.mark.parametrize("start", [start for start, _ in PROMPTS])
+def test_a_prompt_of_hermes_is_no_message_of_the_user(home: HermesHome, start: str) -> None:
+    home.user("A poem, please")
+    home.assistant("Roses are", finish_reason="length")
+    home.user(start + "and so on")
+    home.assistant(" red")
+
+    told = imported(home.path)
+
+    assert told.rows == [
+        ("user", "A poem, please"), ("assistant", "Roses are"), ("assistant", " red"),
+    ]  # fmt: skip
+    assert told.found == [("synthetic-in-source", "messages 3")]
+
+
+def test_what_only_looks_like_a_prompt_is_the_users() -> None:
+    for text in (
+        "",
+        "[System] is broken",
+        "You just executed",
+        "Review the conversation above, Bob",
+    ):
+        assert kind_of(text) == ""
+
+
+def test_a_note_before_the_users_words_is_taken_off(home: HermesHome) -> None:
+    note = "[System note: Your previous turn in this session was interrupted.]"
+    home.user(f"{note}\n\nGo on, please")
+    home.assistant("I do")
+
+    told = imported(home.path)
+
+    assert told.rows == [("user", "Go on, please"), ("assistant", "I do")]
+    assert told.found == [("synthetic-in-source", "messages 1")]
+    assert without_notes(f"{note}{note} x") == ("x", True)
+
+
+def test_an_empty_message_of_which_the_model_got_a_note_is_a_prompt(home: HermesHome) -> None:
+    home.user("Go on")
+    home.assistant("I do")
+    home.user("", api_content="[System note: The previous turn was interrupted by a restart.]")
+    home.assistant("I am back")
+
+    told = imported(home.path)
+
+    assert ("user", "") not in told.rows
+    assert told.found == [("synthetic-in-source", "messages 3")]
+
+
+def test_what_was_taken_back_was_said_and_isnt_shown(home: HermesHome) -> None:
+    home.user("one")
+    home.assistant("eins")
+    home.user("two", active=0)
+    home.assistant("zwei", active=0)
+    home.user("three")
+    home.assistant("drei")
+
+    told = imported(home.path)
+
+    assert [text for _, text in told.rows] == ["one", "eins", "two", "zwei", "three", "drei"]
+    assert [text for _, text in told.view] == ["one", "eins", "three", "drei"]
+    assert told.found == []
+
+
+def test_a_question_that_was_taken_back_at_the_end_leaves_no_finding(home: HermesHome) -> None:
+    home.user("one")
+    home.assistant("eins")
+    home.user("two", active=0)
+
+    told = imported(home.path)
+
+    assert [text for _, text in told.view] == ["one", "eins"]
+    assert told.found == []
+
+
+def archived(home: HermesHome, *texts: str) -> None:
+    for n, text in enumerate(texts):
+        role = "assistant" if n % 2 else "user"
+        home.row(role, text, active=0, compacted=1)
+
+
+def test_a_compaction_in_place_is_a_summary_and_its_copies_are_no_messages(
+    home: HermesHome,
+) -> None:
+    archived(home, "one", "eins", "two", "zwei", "three", "drei", "four", "vier")
+    home.user("one")
+    home.assistant("eins")
+    home.user(SUMMARY)
+    home.assistant("drei")  # from the middle of a turn on
+    home.user("four")
+    home.assistant("vier")
+    home.user("five")
+    home.assistant("fünf")
+
+    told = imported(home.path)
+
+    texts = ["one", "eins", "two", "zwei", "three", "drei", "four", "vier", "five", "fünf"]
+    assert [text for _, text in told.rows] == texts
+    assert told.view == [
+        ("summary", SAID), ("user", "three"), ("assistant", "drei"), ("user", "four"),
+        ("assistant", "vier"), ("user", "five"), ("assistant", "fünf"),
+    ]  # fmt: skip
+    assert told.found == []
+
+
+def test_a_second_compaction_knows_the_copies_of_the_first(home: HermesHome) -> None:
+    archived(home, "one", "eins", "two", "zwei")
+    home.assistant(SUMMARY, active=0, compacted=1)
+    archived(home, "two", "zwei", "three", "drei")
+    home.assistant(SUMMARY.replace("a house", "two houses"))
+    home.user("three")
+    home.assistant("drei")
+    home.user("four")
+
+    told = imported(home.path)
+
+    assert [text for _, text in told.rows] == [
+        "one",
+        "eins",
+        "two",
+        "zwei",
+        "three",
+        "drei",
+        "four",
+    ]
+    assert told.view == [
+        ("summary", "They spoke of two houses."), ("user", "three"), ("assistant", "drei"),
+        ("user", "four"),
+    ]  # fmt: skip
+    assert told.found == []
+
+
+def test_a_compaction_in_the_middle_of_a_turn_keeps_the_turn(home: HermesHome) -> None:
+    archived(home, "one", "eins", "look")
+    home.assistant("", "c1", active=0, compacted=1)
+    home.tool("c1", "a very long result", active=0, compacted=1)
+    home.assistant(SUMMARY)
+    home.user("look")
+    home.assistant("", "c1")
+    home.tool("c1", "[shortened]")
+    home.user("[Your active task list was preserved across context compression]\n- one")
+    home.assistant("A house")
+
+    told = imported(home.path)
+
+    assert told.view == [
+        ("summary", SAID), ("user", "look"), ("assistant", ""), ("tool", "a very long result"),
+        ("assistant", "A house"),
+    ]  # fmt: skip
+    assert told.found == [("synthetic-in-source", "messages 10")]
+
+
+def test_a_summary_that_was_merged_into_a_message_is_taken_out_of_it(home: HermesHome) -> None:
+    archived(home, "one", "eins", "two", "zwei")
+    home.user(MERGED.format("two"))
+    home.assistant("zwei")
+    home.user("three")
+
+    told = imported(home.path)
+
+    assert [text for _, text in told.rows] == ["one", "eins", "two", "zwei", "three"]
+    assert told.view[:2] == [("summary", SAID), ("user", "two")]
+    assert told.found == []
+
+
+def test_a_session_that_goes_on_from_a_compacted_one_begins_with_the_summary(
+    home: HermesHome,
+) -> None:
+    home.session("child", parent_session_id="s")
+    home.user("one", session="child", timestamp=5.0, platform_message_id="m1")
+    home.assistant("eins", session="child", timestamp=5.0)
+    home.user(SUMMARY, session="child")
+    home.assistant("drei", session="child")
+    home.user("four", session="child", platform_message_id="m4")
+
+    told = imported(home.path, session="child")
+
+    assert told.view == [
+        ("summary", SAID), ("user", "one"), ("assistant", "eins"), ("assistant", "drei"),
+        ("user", "four"),
+    ]  # fmt: skip
+    copy, new = told.of("UserMessageReceived")
+    assert copy.source is None
+    assert new.source.message == "m4"
+
+
+@pytest.mark.parametrize("text", [SUMMARY, MERGED.format("x"), f"[CONTEXT SUMMARY]: {SAID}"])
+def test_a_summary_is_read_without_what_is_wrapped_around_it(text: str) -> None:
+    assert summary_of(text) == SAID
