@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,8 @@ from onrecord.transcript.importers.openai_tables import (
     table_of,
 )
 from onrecord.transcript.importers.rows import SourceRows
+from onrecord.transcript.importers.session_files import microseconds
 from onrecord.transcript.importers.source import Entry
-from onrecord.transcript.storage.journal import microseconds
 
 FORMAT = "openai-agents"
 UNREADABLE = "unreadable-in-source"
@@ -128,7 +127,7 @@ class _Reading:
         key = str(row.id)
         if not self._table.once:  # the id alone may have been another message's before
             key += "-" + blake2b(row.data or b"", digest_size=4).hexdigest()
-        self._items.read(key, item, _moment(row.at), place)
+        self._items.read(key, item, microseconds(row.at), place)
         self._items.usage = row.usage
 
     def tell_gone(self, first: int, last: int, *, before_user: bool) -> None:
@@ -168,12 +167,3 @@ def _item(row: Row) -> tuple[dict[str, Any] | None, str]:
     if "__enc__" in found:
         return None, "encrypted by EncryptedSession; the key isn't in the file"
     return found, ""
-
-
-def _moment(text: str | None) -> int | None:
-    """Return a time that SQLite wrote (UTC) in µs since 1970, None for one that can't be read."""
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return microseconds(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

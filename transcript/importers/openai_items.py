@@ -11,8 +11,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
-from onrecord.transcript.events import RecoveryApplied, ToolCall
+from onrecord.transcript.events import ToolCall
+from onrecord.transcript.importers.contents import text_of
 from onrecord.transcript.importers.rows import DUPLICATE, SourceRows
+from onrecord.transcript.importers.session_files import others
 
 Item: TypeAlias = dict[str, Any]
 
@@ -84,7 +86,6 @@ class Items:
         self.usage: dict[str, Any] | None = None
         """What the open turn used; it goes to the turn's last response."""
         self._response: _Response | None = None
-        self._instructions: list[tuple[str, int | None, str]] = []
         self._known: OrderedDict[str, str] = OrderedDict()
         self._called: set[str] = set()
         self._latest: dict[str, str] = {}
@@ -100,7 +101,7 @@ class Items:
         elif kind in CALLS or kind in HOSTED:
             self._call(self._open(key, item, at, place), kind, item, place)
         elif kind == "reasoning":
-            said = [_text(item.get(name)) for name in ("summary", "content")]
+            said = [text_of(item.get(name)) for name in ("summary", "content")]
             self._open(key, item, at, place).reasoning += [text for text in said if text]
         elif kind in ANSWERS:
             self._answer(ANSWERS[kind], item, at, place)
@@ -128,19 +129,15 @@ class Items:
             self.usage = None
             self._called.clear()
             self.answered = False
-            others = [part for part in content if not _is_text(part)] if _is_list(content) else []
-            self.rows.user(key, _text(content), at, place, parts=others)
-            self._instruct()
+            self.rows.user(key, text_of(content), at, place, parts=others(content))
         elif role == "assistant":
             self._say(key, item, at, place)
         elif role in ("tool", "function"):
             call = str(item.get("tool_call_id") or item.get("name") or "")
-            self._result(call, _text(content), at, place, is_error=False)
+            self._result(call, text_of(content), at, place, is_error=False)
         elif role in ("system", "developer"):
             self._flush()
-            self._instructions.append((_text(content), at, place))
-            if self.rows.turn:
-                self._instruct()
+            self.rows.instructed(text_of(content), at, place)
         else:
             self.rows.fault("unknown-in-source", place, f"a message of the role {role!r}")
 
@@ -148,7 +145,7 @@ class Items:
         """Take in the model's words: an item of a response, or a whole response of the chat interface."""
         calls = item.get("tool_calls")
         response = self._open(key, item, at, place)
-        text = _text(item.get("content")) or _text(item.get("refusal"))
+        text = text_of(item.get("content")) or text_of(item.get("refusal"))
         if text:
             response.texts.append(text)
         if item.get("status") not in (None, "completed"):
@@ -161,13 +158,6 @@ class Items:
                 )
         if calls or not _is_list(item.get("content")):
             self._flush()
-
-    def _instruct(self) -> None:
-        """Keep what the program told the model: it is nobody's message, and no row."""
-        for text, at, place in self._instructions:
-            told = RecoveryApplied(turn=self.rows.turn, kind="instructions", prompt=text)
-            self.rows.add(told, at, place, 1)
-        self._instructions.clear()
 
     # --- responses -------------------------------------------------------------------------------
 
@@ -196,7 +186,7 @@ class Items:
         if kind in HOSTED:
             given = next((item[each] for each in _RESULTS if item.get(each)), "")
             failed = bool(item.get("error")) or item.get("status") in ("failed", "incomplete")
-            response.results.append((call, _text(given), failed, place))
+            response.results.append((call, text_of(given), failed, place))
 
     def _answer(self, kind: str, item: Item, at: int | None, place: str) -> None:
         call = str(
@@ -208,7 +198,7 @@ class Items:
                 "approved" if item.get("approve") else f"not approved {item.get('reason') or ''}"
             )
         failed = item.get("status") in ("failed", "incomplete")
-        self._result(call, _text(given).strip(), at, place, is_error=failed)
+        self._result(call, text_of(given).strip(), at, place, is_error=failed)
 
     def _result(self, call: str, text: str, at: int | None, place: str, *, is_error: bool) -> None:
         self._flush()
@@ -229,7 +219,6 @@ class Items:
             calls=response.calls, reasoning="\n\n".join(response.reasoning) or None,
             finish_reason=response.finish, usage=usage,
         )  # fmt: skip
-        self._instruct()
         for call, text, failed, place in response.results:
             self.rows.tool(call, text, response.at, place, is_error=failed)
 
@@ -257,25 +246,6 @@ def _arguments(item: Item) -> str:
     if given is None:
         given = {name: value for name, value in item.items() if name not in _NO_ARGUMENTS}
     return json.dumps(given, ensure_ascii=False)
-
-
-def _text(content: object) -> str:
-    """Return the words of a content: a text, parts of which some are text, or anything else as JSON."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-        words = [_words(part) for part in content]
-        if any(words) or all("image_url" in part or "file_id" in part for part in content):
-            return "".join(words)
-    return json.dumps(content, ensure_ascii=False)
-
-
-def _words(part: Item) -> str:
-    return next((part[name] for name in ("text", "refusal") if isinstance(part.get(name), str)), "")
-
-
-def _is_text(part: object) -> TypeGuard[Item]:
-    return isinstance(part, dict) and bool(_words(part))
 
 
 def _is_list(value: object) -> TypeGuard[list[Any]]:

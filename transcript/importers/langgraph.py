@@ -1,0 +1,70 @@
+"""Threads of LangGraph: the SQLite files of its SqliteSaver.
+
+A thread becomes a session, and so does each graph within it that has checkpoints of its own:
+`THREAD@NAMESPACE`. Its values are read as plain data; what names a class stays closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+from onrecord.transcript.errors import ImportRefused
+from onrecord.transcript.events import SessionStarted
+from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers.langgraph_tables import CHECKPOINTS, Tables
+from onrecord.transcript.importers.langgraph_threads import Thread, ThreadRows
+from onrecord.transcript.importers.source import Entry
+
+FORMAT = "langgraph"
+
+
+def looks_right(path: Path, head: bytes) -> bool:
+    """Tell whether a file is a database with a table of checkpoints."""
+    return foreign.has_table(path, head, CHECKPOINTS)
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Threads]:
+    """Open a database for reading. Raise ImportRefused if it has no such table."""
+    with foreign.open_database(path) as connection:
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        found = foreign.tables(connection)
+        if not found.get("checkpoints", set()) >= CHECKPOINTS:
+            raise ImportRefused(
+                f"{path} has no table checkpoints with the columns {', '.join(sorted(CHECKPOINTS))}",
+                file=str(path), line=0, expected="a database of LangGraph's SqliteSaver",
+            )  # fmt: skip
+        yield Threads(Tables(connection, found), foreign.is_left(path))
+
+
+class Threads:
+    """The threads of one file. `left`: its program ended in mid-work."""
+
+    def __init__(self, tables: Tables, left: bool) -> None:
+        self._tables = tables
+        self._left = left
+        self.total: int | None = None  # how many messages there are shows only as they are read
+
+    def sessions(self) -> Iterator[tuple[str, Iterator[Entry]]]:
+        """Iterate over the threads and their graphs that hold messages."""
+        for thread, namespace in self._tables.namespaces():
+            name = f"{thread}@{namespace}" if namespace else thread
+            rows = ThreadRows(FORMAT, name)
+            entries = Thread(self._tables, thread, namespace, rows).entries(self._left)
+            first = next(entries, None)
+            if first is None:
+                continue
+            yield name, chain(_begun(name, thread, namespace), [first], entries)
+
+
+def _begun(name: str, thread: str, namespace: str) -> list[Entry]:
+    """Say of which thread a graph is a part."""
+    if not namespace:
+        return []
+    rows = ThreadRows(FORMAT, name)
+    started = SessionStarted(parent=thread, title=namespace)
+    rows.add(started, None, f"checkpoints of {namespace}")
+    return rows.take()
