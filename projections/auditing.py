@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -23,7 +22,6 @@ from onrecord.projections.conversation import Conversation
 from onrecord.projections.findings import Finding, findings_of, in_order, set_aside
 from onrecord.projections.promise import DeliveredNotProjected, check_reading
 from onrecord.projections.promised import Reading
-from onrecord.projections.stored import StoredProjections
 from onrecord.projections.stored.places import (
     Place,
     has_since,
@@ -32,6 +30,7 @@ from onrecord.projections.stored.places import (
     places,
     reading,
     recorded_at,
+    stored_in,
 )
 from onrecord.projections.sweeping import Progress, sweep
 from onrecord.transcript.errors import OnRecordError
@@ -166,7 +165,7 @@ def _sources(log: TranscriptLog, place: Place, found: Collection[Finding]) -> di
 
 def _found(log: TranscriptLog, place: Place, *, anew: bool) -> list[Finding]:
     if not anew and (place.projected or place.version > LONG):
-        found = _stored(log).sealed_findings(place.name)
+        found = stored_in(log).sealed_findings(place.name)
         if found is not None:
             return found
     checked, aside = fold(log, place, _Checked)
@@ -192,13 +191,3 @@ class _Checked:
     def check(self, session: str) -> None:
         """Hold the rows against the promise; raise DeliveredNotProjected."""
         check_reading(session, self.reading, self.conversation.rows(full=True), full=True)
-
-
-_projections: WeakKeyDictionary[TranscriptLog, StoredProjections] = WeakKeyDictionary()
-"""By log, so that each process asks once which build is read."""
-
-
-def _stored(log: TranscriptLog) -> StoredProjections:
-    if log not in _projections:
-        _projections[log] = StoredProjections(log)
-    return _projections[log]

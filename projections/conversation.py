@@ -209,7 +209,8 @@ class Conversation(msgspec.Struct):
     def _received(self, event: UserMessageReceived, version: int, turn: str) -> None:
         facts = self._touch(turn)
         if event.message not in facts.users:
-            said = facts.users[event.message] = Said(event.message, event.text, [version])
+            said = Said(event.message, event.text, [version], event.sender or "")
+            facts.users[event.message] = said
             if (withdrawn := self._withdrawn.get(event.message)) is not None:
                 said.retracted = True
                 said.versions.append(withdrawn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -24,7 +24,8 @@ Status = Literal["not_sent", "in_doubt", "partial", "delivered", "failed"]
 
 
 class AttemptHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One attempt. `text`: as attempted, whole; `taken`: code points that the platform took of it.
+    """One attempt. `text`: as attempted, whole, of `size` code points; `taken`: those that the platform
+    took.
 
     `refused`: it is known that something of it was not taken; `op` and `format`: how it went out.
     """
@@ -32,6 +33,7 @@ class AttemptHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempt: int
     text: str
     at: datetime
+    size: int = 0
     taken: int = 0
     refused: bool = False
     replaced: bool = False
@@ -58,8 +60,9 @@ class DeliveryHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     `status`: `delivered` (all text was taken), `partial` (a beginning was), `in_doubt` (text was
     attempted and it isn't known whether it was taken), `failed` (nothing was taken), `not_sent` (an
-    outcome without an attempt). `complete`: the platform confirmed it as a whole. `text`: what the
-    user may have read. `late`: versions of what a process wrote after it had lost the session.
+    outcome without an attempt). `complete`: the platform confirmed it as a whole, last at
+    `confirmed_at`. `text`: what the user may have read. `senders`: who wrote what its turn answers.
+    `late`: versions of what a process wrote after it had lost the session.
     """
 
     delivery: str
@@ -77,27 +80,44 @@ class DeliveryHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
     evidence: list[str] = []
     first_at: datetime | None = None
     last_at: datetime | None = None
+    confirmed_at: datetime | None = None
+    senders: list[str] = []
     late: list[int] = []
     versions: list[int] = []
 
 
+class Histories:
+    """A fold of a session's records into the history of each of its deliveries."""
+
+    def __init__(self) -> None:
+        self._conversation = Conversation()
+        self._by_version: dict[int, Recorded | Step] = {}
+        self._late: set[int] = set()
+        self._generation = 0
+
+    def take(self, recorded: Recorded | Step) -> None:
+        """Take the next record in."""
+        event, version, generation = recorded.event, recorded.version, recorded.generation
+        self._conversation.evolve(event, version)
+        if generation:
+            if generation < self._generation:
+                self._late.add(version)
+            self._generation = max(generation, self._generation)
+        if hasattr(event, "delivery"):
+            self._by_version[version] = recorded
+
+    def told(self) -> Iterator[DeliveryHistory]:
+        """Give the histories, by first attempt."""
+        for delivery in self._conversation.deliveries.values():
+            yield history_of(delivery, self._conversation, self._by_version, self._late)
+
+
 def deliveries(records: Iterable[Recorded]) -> list[DeliveryHistory]:
     """Return the history of each delivery of a session, notices among them, by first attempt."""
-    conversation = Conversation()
-    by_version: dict[int, Recorded] = {}
-    late: set[int] = set()
-    generation = 0
+    histories = Histories()
     for recorded in records:
-        conversation.apply(recorded)
-        generation = max(generation, recorded.generation)
-        if 0 < recorded.generation < generation:
-            late.add(recorded.version)
-        if hasattr(recorded.event, "delivery"):
-            by_version[recorded.version] = recorded
-    return [
-        history_of(delivery, conversation, by_version, late)
-        for delivery in conversation.deliveries.values()
-    ]
+        histories.take(recorded)
+    return list(histories.told())
 
 
 def history_of(
@@ -127,6 +147,9 @@ def history_of(
         versions=[recorded.version for recorded in records],
     )
     told.attempts = [_attempt(take, by_version) for take in delivery.takes]
+    if (facts := conversation.turns.get(delivery.turn)) is not None:
+        senders = (said.sender for said in facts.users.values() if said.sender)
+        told.senders = list(dict.fromkeys(senders))
     for recorded in records:
         _add(told, recorded)
     return told
@@ -151,6 +174,7 @@ def _attempt(take: Take, by_version: Mapping[int, Recorded | Step]) -> AttemptHi
         attempt=take.attempt,
         text=take.text,
         at=first.recorded_at,
+        size=take.size,
         taken=take.taken,
         refused=bool(take.refused) and take.taken < len(take.text),
         replaced=take.superseded,
@@ -167,6 +191,7 @@ def _add(told: DeliveryHistory, recorded: Recorded | Step) -> None:
     elif isinstance(event, StreamChunkDelivered):
         _note(told.platform_messages, event.platform_message)
     elif isinstance(event, DeliveryConfirmed):
+        told.confirmed_at = recorded.recorded_at
         for platform_message in event.platform_messages:
             _note(told.platform_messages, platform_message)
         _note(told.evidence, event.evidence)

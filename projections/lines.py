@@ -20,11 +20,12 @@ from onrecord.transcript.events import (
 
 
 class Said(msgspec.Struct):
-    """A user's message: newest text, and the events it was made of."""
+    """A user's message: newest text, the events it was made of, and who wrote it."""
 
     message: str
     text: str
     versions: list[int]
+    sender: str = ""
     retracted: bool = False
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TextIO
 
+from onrecord.projections.pages.terminal import plain
+
 Kind = Literal["text", "number", "flag", "time", "texts", "numbers"]
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -29,11 +31,15 @@ Row = Sequence[Any]
 
 
 def write_csv(columns: Sequence[Column], rows: Iterable[Row], out: TextIO) -> None:
-    """Write rows as CSV with a heading; lists are joined by blanks, times are ISO 8601 in UTC."""
+    """Write rows as CSV with a heading; lists are joined by blanks, times are ISO 8601 in UTC.
+
+    A terminal gets no character that acts.
+    """
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.name for column in columns])
+    safe = plain if out.isatty() else str
     for row in rows:
-        writer.writerow([_cell(value) for value in row])
+        writer.writerow([safe(_cell(value)) for value in row])
 
 
 def _cell(value: Any) -> str:

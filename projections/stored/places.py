@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from onrecord.projections.stored import builds
-from onrecord.projections.stored.projections import CODE
+from onrecord.projections.stored.projections import CODE, StoredProjections
 from onrecord.transcript.codec import decode
 from onrecord.transcript.errors import RecordDamaged
 from onrecord.transcript.events import (
@@ -146,3 +147,13 @@ def _of_versions(
 def reading(log: TranscriptLog, place: Place, run: Callable[[Any], T]) -> T:
     """Return what `run` makes of a connection, in a short read about a session."""
     return log.database.read(f"reading session {place.name!r}", run)
+
+
+_projections: WeakKeyDictionary[TranscriptLog, StoredProjections] = WeakKeyDictionary()
+
+
+def stored_in(log: TranscriptLog) -> StoredProjections:
+    """Return the stored projections of a log, the same each time: which build is read is asked once."""
+    if log not in _projections:
+        _projections[log] = StoredProjections(log)
+    return _projections[log]

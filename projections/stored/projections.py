@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger("onrecord.projections")
 
-CODE = 1
+CODE = 2
 """The version of the rules. Raise it when the same events may give other rows, deliveries or
 findings: then everything is projected anew instead of mixed."""
 TRIES = 3
@@ -98,6 +98,27 @@ class StoredProjections:
             told = deliveries(self._log.read(session))
             return sorted(told, key=lambda history: history.versions[0])
         return asked[1]
+
+    def sent(self, session: str) -> tuple[dict[int, str], Iterator[DeliveryHistory]] | None:
+        """Return why which records were left out, and what was sent, in the order of the turns; it is
+        read some turns at a time, so that a long session needs no more memory than a short one.
+
+        None if nothing can be stored or read from the store. Raise StorageFailed, while it is read, if
+        the store is made anew meanwhile.
+        """
+        asked = self._ask(session, "deliveries", lambda _, there: there)
+        return None if asked is None else (asked[0].state.aside, self._sent(session, asked[0]))
+
+    def _sent(self, session: str, there: Standing) -> Iterator[DeliveryHistory]:
+        at = tables.turn_id(there.number)
+        while True:
+            at, some = self._log.database.read(
+                f"reading the deliveries of session {session!r}",
+                lambda c: tables.deliveries_from(c, there, at),  # noqa: B023 - run at once
+            )
+            if not some:
+                return
+            yield from some
 
     def findings(self, session: str) -> list[Finding]:
         """Return what an audit finds in a session."""

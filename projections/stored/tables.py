@@ -351,6 +351,23 @@ def deliveries(connection: Any, number: int) -> list[DeliveryHistory]:
     return sorted(told, key=lambda history: history.versions[0])
 
 
+def deliveries_from(connection: Any, there: Standing, at: int) -> tuple[int, list[DeliveryHistory]]:
+    """Return the deliveries of some turns from a key on, and from where to go on; none at the end.
+
+    Raise StorageFailed if what is stored of the session was removed.
+    """
+    statement = (
+        "SELECT id, told FROM projected_deliveries WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+    )
+    of = (at, turn_id(there.number + 1), TURNS_AT_ONCE)
+    rows = connection.execute(statement, of).fetchall()
+    alive = "SELECT 1 FROM projected_sessions WHERE number = ?"
+    if connection.execute(alive, (there.number,)).fetchone() is None:
+        raise StorageFailed("the projections were made anew while they were read; do it again")
+    told = [one for _, blob in rows for one in _decoded(_decode_deliveries, blob)]
+    return rows[-1][0] + 1 if rows else at, told
+
+
 def findings(connection: Any, number: int) -> list[Finding]:
     """Return the findings of a session, by turn."""
     return _told(connection, "projected_findings", number, _decode_findings)
