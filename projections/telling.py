@@ -52,6 +52,13 @@ def quote(text: str, limit: int = QUOTED) -> str:
     return f"“{words}”"
 
 
+def sentence(text: str) -> str:
+    """Return a text as a sentence: begun with a capital, ended once, also where a quote ends it."""
+    text = text.strip()
+    ended = text.rstrip("”").endswith((".", "!", "?", "…"))
+    return f"{text[:1].upper()}{text[1:]}{'' if ended else '.'}"
+
+
 def words_of(event: e.Event) -> str:
     """Return what an event says."""
     told = _TOLD.get(type(event))

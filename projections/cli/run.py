@@ -15,7 +15,16 @@ import typer
 from onrecord.projections.cli.command import app, fail
 from onrecord.transcript.errors import OnRecordError
 
-MODULES = ("importing", "exporting", "showing", "replaying", "delivering", "auditing", "upkeep")
+MODULES = (
+    "importing",
+    "exporting",
+    "showing",
+    "replaying",
+    "explaining",
+    "delivering",
+    "auditing",
+    "upkeep",
+)
 """Modules that hold commands, in the order of the help."""
 
 for _module in MODULES:

@@ -17,6 +17,7 @@ COMMANDS = (
     "deliveries",
     "demo",
     "diff",
+    "explain",
     "export",
     "import",
     "migrate",

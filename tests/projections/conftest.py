@@ -55,7 +55,8 @@ def command(
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             main()
-        return Done(int(left.value.code or 0), *capsys.readouterr())
+        out, err = capsys.readouterr()
+        return Done(int(left.value.code or 0), out, err)
 
     return run
 

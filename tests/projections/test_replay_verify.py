@@ -21,7 +21,11 @@ from stories import sent, user
 def ask(log: TranscriptLog, turn: str, **said: Any) -> int:
     """Ask a model with what stands in the session, as an agent does; return the call's version."""
     seen = build(log, "s")
-    given = {"rendered": render(seen.rows, "openai"), "version": seen.version, "profile": "openai"}
+    given: dict[str, Any] = {
+        "rendered": render(seen.rows, "openai"),
+        "version": seen.version,
+        "profile": "openai",
+    }
     Agent(log, "s").turn(turn).model_called("small", **(given | said))
     return log.version("s")
 
