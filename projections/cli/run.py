@@ -19,6 +19,8 @@ MODULES = (
     "importing",
     "exporting",
     "showing",
+    "searching",
+    "following",
     "replaying",
     "explaining",
     "delivering",

@@ -24,8 +24,10 @@ COMMANDS = (
     "project",
     "rebuild",
     "replay",
+    "search",
     "sessions",
     "show",
+    "tail",
     "verify",
 )
 SECONDS = 60
