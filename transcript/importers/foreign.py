@@ -24,6 +24,8 @@ from typing import Any
 from urllib.parse import quote
 
 from onrecord.transcript.errors import ImportRefused
+from onrecord.transcript.importers.rows import SourceRows
+from onrecord.transcript.importers.source import Entry
 from onrecord.transcript.storage import dbapi
 
 try:
@@ -122,6 +124,15 @@ def tables(connection: Any) -> dict[str, set[str]]:
             columns = []
         found[str(name)] = {str(column[1]) for column in columns}
     return found
+
+
+def read_through(entries: Iterator[Entry], rows: SourceRows, place: str) -> Iterator[Entry]:
+    """Iterate over a session's entries; where the database is broken, say so, and that is its end."""
+    try:
+        yield from entries
+    except Error as error:
+        rows.fault("unreadable-in-source", place, f"from here on the table can't be read ({error})")
+        yield from rows.take()
 
 
 def has_table(path: Path, head: bytes, columns: set[str]) -> bool:

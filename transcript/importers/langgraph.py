@@ -31,13 +31,21 @@ def open_source(path: Path) -> Iterator[Threads]:
     """Open a database for reading. Raise ImportRefused if it has no such table."""
     with foreign.open_database(path) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
-        found = foreign.tables(connection)
-        if not found.get("checkpoints", set()) >= CHECKPOINTS:
-            raise ImportRefused(
-                f"{path} has no table checkpoints with the columns {', '.join(sorted(CHECKPOINTS))}",
-                file=str(path), line=0, expected="a database of LangGraph's SqliteSaver",
-            )  # fmt: skip
-        yield Threads(Tables(connection, found), foreign.is_left(path))
+        try:
+            found = foreign.tables(connection)
+            if not found.get("checkpoints", set()) >= CHECKPOINTS:
+                raise _refused(path, f"no table checkpoints has {', '.join(sorted(CHECKPOINTS))}")
+            yield Threads(Tables(connection, found), foreign.is_left(path))
+        except foreign.Error as error:
+            raise _refused(path, str(error)) from error
+
+
+def _refused(path: Path, why: str) -> ImportRefused:
+    return ImportRefused(
+        f"{path} can't be read as a database of LangGraph: {why}; give the file that was named to "
+        "SqliteSaver",
+        file=str(path), line=0, expected="a database of LangGraph's SqliteSaver",
+    )  # fmt: skip
 
 
 class Threads:
@@ -53,7 +61,8 @@ class Threads:
         for thread, namespace in self._tables.namespaces():
             name = f"{thread}@{namespace}" if namespace else thread
             rows = ThreadRows(FORMAT, name)
-            entries = Thread(self._tables, thread, namespace, rows).entries(self._left)
+            followed = Thread(self._tables, thread, namespace, rows).entries(self._left)
+            entries = foreign.read_through(followed, rows, f"checkpoints of {name}")
             first = next(entries, None)
             if first is None:
                 continue

@@ -48,14 +48,23 @@ def open_source(path: Path) -> Iterator[Sessions]:
     """Open a database for reading. Raise ImportRefused if it has no such table."""
     with foreign.open_database(path) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
-        found = foreign.tables(connection)
-        names = sorted(name for name, columns in found.items() if columns >= MESSAGES)
-        if not names:
-            raise ImportRefused(
-                f"{path} has no table of messages with the columns {', '.join(sorted(MESSAGES))}",
-                file=str(path), line=0, expected="a database of the OpenAI Agents SDK",
-            )  # fmt: skip
-        yield Sessions([table_of(connection, name, found) for name in names], foreign.is_left(path))
+        try:
+            found = foreign.tables(connection)
+            names = sorted(name for name, columns in found.items() if columns >= MESSAGES)
+            if not names:
+                raise _refused(path, f"no table has the columns {', '.join(sorted(MESSAGES))}")
+            tables = [table_of(connection, name, found) for name in names]
+            yield Sessions(tables, foreign.is_left(path))
+        except foreign.Error as error:
+            raise _refused(path, str(error)) from error
+
+
+def _refused(path: Path, why: str) -> ImportRefused:
+    return ImportRefused(
+        f"{path} can't be read as a database of the OpenAI Agents SDK: {why}; give the file that "
+        "was named to SQLiteSession",
+        file=str(path), line=0, expected="a database of the OpenAI Agents SDK",
+    )  # fmt: skip
 
 
 class Sessions:
@@ -74,19 +83,19 @@ class Sessions:
                 branches = table.branches(name)
                 for branch in branches:
                     own = told if branch in ("", MAIN) else f"{told}@{branch}"
-                    yield own, self._entries(table, name, branch, own, told)
+                    rows = SourceRows(FORMAT, own)
+                    entries = self._entries(table, name, branch, rows, told)
+                    yield own, foreign.read_through(entries, rows, table.name)
 
     def _entries(
-        self, table: Table, session: str, branch: str, own: str, parent: str
+        self, table: Table, session: str, branch: str, rows: SourceRows, parent: str
     ) -> Iterator[Entry]:
         """Iterate over the entries of one session, or of one branch of it."""
-        rows = SourceRows(FORMAT, own)
         items = Items(rows)
         reading = _Reading(table, rows, items)
-        if own != parent:
-            rows.add(
-                SessionStarted(parent=parent, title=branch), None, f"message_structure {branch}"
-            )
+        if rows.session != parent:
+            started = SessionStarted(parent=parent, title=branch)
+            rows.add(started, None, f"message_structure {branch}")
         for row in table.rows(session, branch):
             reading.take(row)
             yield from rows.take()

@@ -2,6 +2,7 @@
 
 A response of the model stands as several items, one after another: reasoning, messages, calls. Together
 they are one row. It ends where something that isn't the model's comes, or an item of another response.
+What follows a call that the provider answered itself was said knowing the result: it is the next row.
 """
 
 from __future__ import annotations
@@ -165,8 +166,10 @@ class Items:
         """Return the response that an item is of."""
         provider = item.get("provider_data")
         id = str(provider.get("response_id") or "") if isinstance(provider, dict) else ""
-        if self._response and id and self._response.id and id != self._response.id:
-            self._flush()
+        if self._response is not None:
+            is_other = bool(id and self._response.id and id != self._response.id)
+            if is_other or (self._response.results and item.get("type") not in HOSTED):
+                self._flush()
         if self._response is None:
             self._response = _Response(key, at, place, id)
         self._response.id = self._response.id or id
