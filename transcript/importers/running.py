@@ -16,7 +16,9 @@ from onrecord.transcript.importers.foreign import Changed
 from onrecord.transcript.importers.source import HEAD, Importer
 from onrecord.transcript.log import TranscriptLog
 
-FORMATS: tuple[str, ...] = ("hermes", "openai_agents", "langgraph", "claude_code", "codex")
+FORMATS: tuple[str, ...] = (
+    "hermes", "openclaw", "openai_agents", "langgraph", "claude_code", "codex",
+)  # fmt: skip
 """Modules of formats, in the order in which a file is offered to them."""
 TRIES = 3
 """How often a source is read that changes while it is read."""

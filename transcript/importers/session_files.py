@@ -109,18 +109,20 @@ def _described(part: dict[str, Any]) -> dict[str, Any]:
 
 def unpack(data: bytes, size: int, path: Path, extra: str) -> bytes:
     """Return what Zstandard packed, `size` bytes at most. Raise ImportRefused without the package."""
-    zstd = _zstandard(path, extra)
+    zstd = require_zstandard(path, extra)
     try:
+        if zstd.frame_content_size(data) > size:
+            raise ValueError(f"it would have over {size} bytes when it is unpacked")
         found: bytes = zstd.ZstdDecompressor().decompress(data, max_output_size=size)
     except zstd.ZstdError as error:
-        raise ValueError(f"the packed bytes can't be unpacked ({error})") from error
+        raise ValueError(f"the packed bytes can't be unpacked: {error}") from error
     return found
 
 
 @contextlib.contextmanager
 def unpacked(path: Path, extra: str, tell: Tell) -> Iterator[Path]:
     """Give the file that `path` packs, as a private copy. Raise ImportRefused without the package."""
-    zstd = _zstandard(path, extra)
+    zstd = require_zstandard(path, extra)
     with tempfile.TemporaryDirectory(prefix="onrecord-") as folder:
         plain = Path(folder, path.name)
         with path.open("rb") as packed, plain.open("wb") as file:
@@ -131,7 +133,8 @@ def unpacked(path: Path, extra: str, tell: Tell) -> Iterator[Path]:
         yield plain
 
 
-def _zstandard(path: Path, extra: str) -> Any:
+def require_zstandard(path: Path, extra: str) -> Any:
+    """Return the package. Raise ImportRefused, which says how to install it."""
     try:
         import zstandard
     except ImportError as error:
