@@ -282,6 +282,11 @@ ACCOUNTS: Mapping[str, Callable[[Case], Account]] = MappingProxyType(
             "It makes no row, because this version doesn't know what it says.",
             "See whether a newer onrecord knows it; import again, and only what is new is added.",
         ),
+        "hidden-in-source": _of_source(
+            "The program that wrote the source reaches these rows no more: it doesn't show them, and its "
+            "model has forgotten them.",
+            "They stand here as they were said. Let the program go on from a transcript that has them.",
+        ),
         "torn-tail": _of_source(
             "The program was killed while it wrote, or is still writing.",
             "Import again once it has gone on. If it never does, its last record is lost.",

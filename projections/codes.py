@@ -109,6 +109,12 @@ MEANINGS: Mapping[str, Meaning] = {
         "The source of an import holds a record of a type that isn't known.",
         "It makes no row. A newer version of onrecord may know it.",
     ),
+    "hidden-in-source": Meaning(
+        "error",
+        "The source of an import holds records that its own program shows to nobody.",
+        "A record names the one before it, and these are named by none that leads to the newest: the "
+        "program has forgotten them, and so has its model. `onrecord show SESSION` has them.",
+    ),
     "torn-tail": Meaning(
         "warning",
         "The last record of an import's source is cut.",

@@ -31,6 +31,7 @@ CODES = (
     "unreadable-in-source",
     "malformed-in-source",
     "unknown-in-source",
+    "hidden-in-source",
     "torn-tail",
     "gap",
 )
