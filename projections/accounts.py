@@ -5,6 +5,7 @@ By code. What is wrong with a source is told by the import; what that means stan
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from types import MappingProxyType
@@ -213,13 +214,14 @@ def _not_in_source(case: Case) -> Account:
     line = case.line
     ids = case.platform_ids()
     known = f", as {ids} of the platform" if ids else ""
+    name = shlex.quote(case.finding.session)
     return Account(
         f"The source says that {quote(line.shown)} went out at {case.at(line.anchor)}"
         f"{case.place(line.anchor)}{known}. Its transcript holds no row of it: the reply was lost "
         "between the platform and what was saved.",
-        f"Go on from here instead of from the source: `onrecord show {case.finding.session} --as "
-        "PROFILE` holds the reply. A bot that goes on from its own transcript has forgotten what it "
-        "said, and answers again.",
+        f"Go on from here instead of from the source: `onrecord show {name} --as PROFILE` holds the "
+        "reply. A bot that goes on from its own transcript has forgotten what it said, and answers "
+        "again.",
     )
 
 
@@ -228,8 +230,11 @@ def _of_source(means: str, advice: str) -> Callable[[Case], Account]:
 
     def account(case: Case) -> Account:
         faults = case.own(e.SourceFaultFound)
-        told = "; ".join(f"{fault.place}: {fault.detail}" for _, fault in faults)
-        return Account(f"{sentence(told or case.finding.detail)} {means}", advice)
+        told = "; ".join(f"{fault.detail} ({fault.place})" for _, fault in faults)
+        name = shlex.quote(case.finding.session)
+        return Account(
+            f"{sentence(told or case.finding.detail)} {means}", advice.replace("SESSION", name)
+        )
 
     return account
 

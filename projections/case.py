@@ -61,7 +61,8 @@ class Case(msgspec.Struct, frozen=True):
     def at(self, version: int) -> str:
         """Return when a record of the case was made, the time of day in UTC."""
         record = self.records.get(version)
-        return f"version {version}" if record is None else f"{time_of(record):%H:%M:%S}"
+        at = None if record is None else time_of(record)
+        return f"version {version}" if at is None else f"{at:%H:%M:%S}"
 
     def place(self, version: int) -> str:
         """Return where a record stood in its source, in brackets, empty where it has none."""
@@ -115,7 +116,8 @@ class Case(msgspec.Struct, frozen=True):
         versions = set(self.finding.versions)
         rows = [row for row in self.view.rows if versions.intersection(row.versions)]
         if not any(row.role == "assistant" for row in rows):
-            rows = [row for row in self.view.rows if row.role == "assistant"][-1:] or rows
+            said = [row for row in self.view.rows if row.role == "assistant"]
+            rows = said[-1:] or rows or self.view.rows[-1:]
         calls = {call.id for row in rows for call in row.tool_calls}
         rows += [r for r in self.view.rows if r.origin == "synthetic" and r.tool_call in calls]
         if not rows:

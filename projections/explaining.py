@@ -19,7 +19,7 @@ from onrecord.projections.telling import Lane, lane_of, quote, time_of, words_of
 from onrecord.transcript.events import DeliveryAttempted, StreamChunkDelivered
 from onrecord.transcript.recorded import Recorded
 
-PARTS = 4
+EVENTS_OF_A_STREAM = 4
 """Events of one stream that follow on each other and are told one by one; more are told as one."""
 
 Read = Callable[[], Iterable[Recorded]]
@@ -43,11 +43,11 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """An event that shows a finding."""
+    """An event that shows a finding. `at`: None where nobody knows."""
 
     version: int
     type: str
-    at: datetime
+    at: datetime | None
     said: str
     source: str
 
@@ -168,7 +168,7 @@ def _moments(steps: Iterable[Replayed]) -> Iterator[Moment]:
     """Yield what a timeline tells: event by event, and many parts of one stream at once."""
     for stream, several in groupby(steps, _stream_of):
         run = list(several)
-        if stream and len(run) > PARTS:
+        if stream and len(run) > EVENTS_OF_A_STREAM:
             yield _moment(run, _stream_words(stream, run))
         else:
             yield from (_moment([step], words_of(step.record.event)) for step in run)

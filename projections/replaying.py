@@ -25,7 +25,8 @@ from onrecord.transcript.recorded import Recorded
 class Replayed(msgspec.Struct, frozen=True):
     """One event and what it changed.
 
-    `at`: when it happened; `delay`: seconds since the event before, None for the first. `turn`: that of
+    `at`: when it happened; `delay`: seconds since the event before, None for the first and for what
+    has no time of its own. `turn`: that of
     the event, empty without one. `changes`: rows that came into the model's view, changed, or left
     it. `closed`: turns that it closed, each with how it ended.
     """
@@ -54,9 +55,8 @@ class Replay:
         """Take the session's next record in; return what it changed."""
         conversation = self.conversation
         conversation.apply(recorded)
-        at = time_of(recorded)
-        delay = None if self._at is None else (at - self._at).total_seconds()
-        self._at = at
+        delay = self._delay(time_of(recorded))
+        at = self._at or recorded.recorded_at
         turns = self._touched()
         before, self._summary = self._summary, self._summary_row()
         after = list(self._summary)
@@ -67,6 +67,10 @@ class Replay:
         changes = tuple(one for one in compare_rows(before, after) if one.kind != "same")
         turn = turn_of(conversation, recorded.event)
         return Replayed(recorded, at, delay, turn, changes, tuple(self._newly_closed(turns)))
+
+    def _delay(self, at: datetime | None) -> float | None:
+        before, self._at = self._at, at or self._at
+        return None if at is None or before is None else (at - before).total_seconds()
 
     def _touched(self) -> list[str]:
         """Return the turns whose rows may be others now, in order."""

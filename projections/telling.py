@@ -25,12 +25,15 @@ _MODEL = (
 _TRANSCRIPT = (e.TranscriptCompacted, e.TranscriptRewound, e.ContentErased, e.SourceFaultFound)
 
 
-def time_of(recorded: Recorded) -> datetime:
+def time_of(recorded: Recorded) -> datetime | None:
     """Return when an event happened, as well as the log knows: when it was recorded.
 
-    Of one that was imported from lines that don't say so, when its writer says.
+    Of one that was imported from lines that don't say so, when its writer says. None for what an
+    import found wrong with its source: that was then, and it says nothing of when it happened.
     """
     event = recorded.event
+    if isinstance(event, e.SourceFaultFound):
+        return None
     if event.at is None or event.imported_at is None or recorded.recorded_at < event.imported_at:
         return recorded.recorded_at
     return event.at
@@ -141,6 +144,11 @@ def _erased(event: e.ContentErased) -> str:
     return f"erased {names}{': ' + event.reason if event.reason else ''}"
 
 
+def _fault(event: e.SourceFaultFound) -> str:
+    place = "" if event.place == event.imported_from else f" at {event.place}"
+    return f"{event.code}{place}: {event.detail}"
+
+
 def _unknown(event: e.UnknownEvent) -> str:
     return event.name if event.fields else f"{event.name} (erased, or unknown here)"
 
@@ -165,6 +173,6 @@ _TOLD: dict[type[e.Event], Callable[[Any], str]] = {
     e.TranscriptCompacted: lambda v: f"compacted through {v.through_turn}: {quote(v.summary)}",
     e.TranscriptRewound: lambda v: f"rewound to {v.to_turn}",
     e.ContentErased: _erased,
-    e.SourceFaultFound: lambda v: f"{v.code} at {v.place}: {v.detail}",
+    e.SourceFaultFound: _fault,
     e.UnknownEvent: _unknown,
 }

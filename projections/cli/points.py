@@ -10,7 +10,6 @@ from typing import TypeAlias
 from onrecord.projections.cli.command import fail
 from onrecord.projections.telling import time_of
 from onrecord.transcript.log import TranscriptLog
-from onrecord.transcript.recorded import Recorded
 
 Point: TypeAlias = int | datetime
 
@@ -50,7 +49,7 @@ def told(point: Point) -> str:
 def version_at(log: TranscriptLog, session: str, point: Point, option: str) -> int:
     """Return the version that a session had at a point; leave with one line if it never had it."""
     if isinstance(point, datetime):
-        return _first(log, session, lambda recorded: time_of(recorded) > point) - 1
+        return _first(log, session, lambda at: at > point) - 1
     if point > (newest := log.version(session)):
         fail(f"{option} {point}: session {session!r} has no such version; its newest is {newest}")
     return point
@@ -59,15 +58,16 @@ def version_at(log: TranscriptLog, session: str, point: Point, option: str) -> i
 def version_from(log: TranscriptLog, session: str, point: Point, option: str) -> int:
     """Return the version of the first event at a point or after it."""
     if isinstance(point, datetime):
-        return _first(log, session, lambda recorded: time_of(recorded) >= point)
+        return _first(log, session, lambda at: at >= point)
     return version_at(log, session, point, option)
 
 
-def _first(log: TranscriptLog, session: str, is_after: Callable[[Recorded], bool]) -> int:
-    """Return the version of the first record that is after something, else the one to come."""
+def _first(log: TranscriptLog, session: str, is_after: Callable[[datetime], bool]) -> int:
+    """Return the version of the first event that happened after a time, else the one to come."""
     version = 0
     for recorded in log.read(session):
-        if is_after(recorded):
+        at = time_of(recorded)
+        if at is not None and is_after(at):
             return recorded.version
         version = recorded.version
     return version + 1

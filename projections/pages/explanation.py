@@ -143,7 +143,7 @@ def _versions(moment: Moment) -> str:
 def _said(moment: Moment) -> Text:
     said = Text(plain(moment.said).replace("\n", " "), style=_STYLES[moment.lane])
     if moment.source:
-        said.append(f" from {plain(moment.source)}", style="dim")
+        said.append(f", from {plain(moment.source)}", style="dim")
     return said
 
 
@@ -168,8 +168,8 @@ def _row_lines(moment: Moment) -> Iterator[Text]:
 
 def _tell(page: Console, paragraph: Paragraph) -> None:
     """Print a finding's paragraph: its parts, each behind what it answers."""
-    head = Text(paragraph.code, style="bold yellow").append(f"  {paragraph.meaning}", style="dim")
-    put(page, hanging(page, Text(), head, Text()))
+    head = Text(f"{plain(paragraph.code)}  ", style="bold yellow")
+    put(page, hanging(page, head, Text(paragraph.meaning, style="dim"), Text()))
     parts = {
         "what happened": paragraph.happened,
         "shown by": "\n".join(_shown_by(paragraph.evidence)),
@@ -194,4 +194,5 @@ def _shown_by(evidence: Sequence[Evidence]) -> Iterator[str]:
 
 def _evidence_words(one: Evidence) -> str:
     source = f", from {one.source}" if one.source else ""
-    return f"version {one.version}, {one.at:%H:%M:%S}: {one.said}{source}"
+    at = f", {one.at:%H:%M:%S}" if one.at else ""
+    return f"version {one.version}{at}: {one.said}{source}"
