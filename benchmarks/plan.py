@@ -144,6 +144,11 @@ SCENARIOS = (
         {"events": 50_000, "sessions": 50}, rounds=1,
     ),
     Scenario(
+        "audit", "an audit of 1,000,000 events, in many sessions and in one", "scenarios.audit:run",
+        _ours("onrecord_log:each"), {"events": 1_000_000}, {"events": 50_000},
+        vary=("sessions", (1_000, 1)), rounds=1,
+    ),
+    Scenario(
         "importing", "importing the package", "scenarios.importing:run",
         _ours("onrecord_log:each"), {"times": 21}, {"times": 5}, rounds=1,
     ),

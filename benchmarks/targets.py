@@ -203,6 +203,23 @@ TARGETS = (
         "Replay: memory, ours + its child", "bounded",
         _memory("replay", "memory_mb", "largest_child_mb"),
     ),
+    Target(
+        "Audit of 1,000,000 events", "≥ 200,000 events/s",
+        _at_least("audit", "cold_per_second@1000", 200_000, "events/s"),
+    ),
+    Target(
+        "Audit: the same, stored", "≥ 200,000 events/s",
+        _at_least("audit", "stored_per_second@1000", 200_000, "events/s"),
+    ),
+    Target("Audit: in one session", "", _at_least("audit", "cold_per_second@1", 0, "events/s")),
+    Target(
+        "Audit: memory, ours + its child", "bounded",
+        _memory("audit", "cold_memory_mb@1000", "cold_child_mb@1000"),
+    ),
+    Target(
+        "Audit: memory, one session", "bounded",
+        _memory("audit", "cold_memory_mb@1", "stored_memory_mb@1"),
+    ),
     Target("Importing, beside our libraries", "≤ 1.3 ×", _importing),
     Target("Importing: optional packages", "none loaded", _optional),
     Target("PostgreSQL: 4 processes", "≥ 0.5 × bare", _rate("postgresql", 0.5, PG_EACH, PG_BARE)),
