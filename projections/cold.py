@@ -6,7 +6,7 @@ out a record that can't be read or folded in, instead of stopping there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from onrecord.projections.stored.catching_up import Poisoned
@@ -41,10 +41,9 @@ def fold(log: TranscriptLog, place: Place, begin: Callable[[], F]) -> tuple[F, d
     aside: dict[int, str] = {}
     for _ in range(SET_ASIDE):
         folding = begin()
-        take = folding.take
         try:
-            for step in _steps(log, place, aside):
-                _take(take, step)
+            for batch in _batches(log, place, aside):
+                _take_all(folding.take, batch)
         except Poisoned as poisoned:
             aside[poisoned.version] = poisoned.reason
             continue
@@ -54,16 +53,19 @@ def fold(log: TranscriptLog, place: Place, begin: Callable[[], F]) -> tuple[F, d
     )
 
 
-def _take(take: Callable[[Step], None], step: Step) -> None:
+def _take_all(take: Callable[[Step], None], steps: Sequence[Step]) -> None:
+    version = 0
     try:
-        take(step)
+        for step in steps:
+            version = step.version
+            take(step)
     except OnRecordError:
         raise
     except Exception as error:
-        raise Poisoned(step.version, error) from error
+        raise Poisoned(version, error) from error
 
 
-def _steps(log: TranscriptLog, place: Place, aside: dict[int, str]) -> Iterator[Step]:
+def _batches(log: TranscriptLog, place: Place, aside: dict[int, str]) -> Iterator[Sequence[Step]]:
     """Give the records in order, without those aside; note there those that can't be read."""
     after, limit = 0, BATCH
     while True:
@@ -78,7 +80,7 @@ def _steps(log: TranscriptLog, place: Place, aside: dict[int, str]) -> Iterator[
                 aside[after] = Poisoned(after, error).reason
             limit = 1  # one by one, to find out which it is
             continue
-        yield from (step for step in batch if step.version not in aside) if aside else batch
+        yield [step for step in batch if step.version not in aside] if aside else batch
         if len(batch) < limit:
             return
         after = batch[-1].version

@@ -112,7 +112,7 @@ def akin(a: str, b: str) -> bool:
 
 def says(line: Line, words: str) -> bool:
     """Tell whether a line says these words, as shown or as produced; no blank space around them."""
-    return words in (line.core, line.text.strip(), line.shown.strip())
+    return words == line.core or words in (line.text.strip(), line.shown.strip())
 
 
 def lines_of(facts: Facts, place: Place) -> list[Line]:
@@ -134,10 +134,10 @@ def _assign(facts: Facts) -> list[Line]:
     """Give each delivery its row [3, 4]."""
     lines: dict[str, Line] = {}
     for message, (version, event) in facts.produced.items():
-        line = Line(version, "produced", message=message, calls=_calls(event), produced=event)
-        line.core = event.text.strip()
-        line.versions.add(version)
-        lines[f"m:{message}"] = line
+        lines[f"m:{message}"] = Line(
+            version, "produced", message=message, calls=_calls(event), produced=event,
+            core=event.text.strip(), versions={version},
+        )  # fmt: skip
     answers = [d for d in facts.deliveries.values() if d.kind != "notice" and d.takes]
     for delivery in answers:
         if delivery.message:
@@ -209,14 +209,18 @@ def _show(line: Line, facts: Facts, place: Place) -> None:
     """Choose the text: what the user saw wins [5]."""
     groups: list[Group] = []
     takes = [take for delivery in line.deliveries for take in delivery.takes]
-    for take in sorted(takes, key=lambda take: take.first):
+    if len(takes) > 1:
+        takes.sort(key=lambda take: take.first)
+    for take in takes:
         text = take.visible
         if core := text.strip():
             _join(groups, take, text, core)
     if groups:
-        fitting = (group for group in groups if line.core and _fits(line.core, group.core))
-        main = next(fitting, groups[0])
-        line.others = tuple(group for group in groups if group is not main)
+        main = groups[0]
+        if len(groups) > 1:
+            fitting = (group for group in groups if line.core and _fits(line.core, group.core))
+            main = next(fitting, main)
+            line.others = tuple(group for group in groups if group is not main)
         line.takes, line.shown, line.text = main.takes, main.longest, main.longest
     open_last = place.last and not facts.closed
     if not line.shown or (open_last and begins(line.produced_text, line.shown)):
