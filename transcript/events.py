@@ -101,9 +101,13 @@ class Event(
 
 
 class SessionStarted(Event, frozen=True, tag=True):
-    """A conversation begins (optional: a session also begins with its first event). By the gateway."""
+    """A conversation begins (optional: a session also begins with its first event). By the gateway.
+
+    A title that is given later isn't compared: the first counts.
+    """
 
     natural_key = ()
+    compared = ("platform", "chat", "user", "parent")
 
     platform: str = ""
     chat: str = ""

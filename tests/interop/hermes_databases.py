@@ -19,6 +19,14 @@ SCHEMAS = Path(__file__).parents[1] / "transcript" / "importers" / "fixtures"
 BEGAN = 1_796_000_000.0
 """Seconds since 1970 at which everything here begins."""
 
+SUMMARY = (
+    "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted into the summary below. "
+    "The current session state may reflect work described here — avoid repeating it:\n"
+    "They spoke of a house.\n\n"
+    "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
+)
+"""A summary as agent/context_compressor.py writes it."""
+
 
 class HermesHome:
     """A HERMES_HOME with a state.db. Each row is a second later than the one before."""
@@ -31,7 +39,9 @@ class HermesHome:
         self.database.executescript(SCHEMAS.joinpath(f"{schema}.sql").read_text("utf-8"))
 
     def session(self, name: str = "s", **columns: Any) -> None:
-        self._insert("sessions", id=name, source="telegram", started_at=BEGAN, **columns)
+        self._insert("sessions", **{
+            "id": name, "source": "telegram", "started_at": BEGAN, **columns,
+        })  # fmt: skip
 
     def row(self, role: str, content: Any, *, session: str = "s", **columns: Any) -> int:
         self.now += 1

@@ -5,17 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hermes_databases import HermesHome, imported
+from hermes_databases import SUMMARY, HermesHome, imported
 
 from onrecord.transcript.importers.hermes.compaction import summary_of
 from onrecord.transcript.importers.hermes.prompts import PROMPTS, kind_of, without_notes
 
-SUMMARY = (
-    "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted into the summary below. "
-    "The current session state may reflect work described here — avoid repeating it:\n"
-    "They spoke of a house.\n\n"
-    "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
-)
 MERGED = (
     "[PRIOR CONTEXT — for reference only; not a new message]\n{}\n\n"
     "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]\n\n" + SUMMARY

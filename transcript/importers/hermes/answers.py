@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from onrecord.transcript.importers import foreign
-from onrecord.transcript.importers.hermes.cells import Unreadable, text_of
+from onrecord.transcript.importers.hermes.cells import content_of
 from onrecord.transcript.importers.hermes.prompts import kind_of
 from onrecord.transcript.importers.hermes.tables import Tables
 
@@ -38,7 +38,7 @@ def answers_before(tables: Tables, session: str, until: int) -> tuple[list[Answe
     found: list[Answer] = []
     asked: int | None = None
     for id, role, content, observed, _ in rows:
-        text = text_of_row(content)
+        text = content_of(content).text
         if role == "assistant":
             if text.strip():
                 found.append(Answer(id, text, asked))
@@ -57,11 +57,3 @@ def whose(answers: Sequence[Answer], fits: Callable[[str], bool]) -> list[Answer
         if fits("".join(answer.text for answer in last[-count:])):
             return last[-count:]
     return []
-
-
-def text_of_row(content: object) -> str:
-    """Return the text of a row, as far as it can be read."""
-    try:
-        return text_of(content)[0]
-    except Unreadable as unreadable:
-        return str(unreadable.args[1])

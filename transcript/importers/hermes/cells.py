@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,38 +19,36 @@ _LATEST = 1e11
 _decoder = msgspec.json.Decoder()
 
 
-class Unreadable(Exception):
-    """A cell can't be read as what it should be; the message says why."""
+class Content(NamedTuple):
+    """A row's text, its parts where it has several, and what is wrong with it."""
+
+    text: str
+    parts: Sequence[Any] = ()
+    fault: str = ""
 
 
-def text_of(content: object) -> tuple[str, list[Any]]:
-    """Return the text of a row's content, and its parts where it has several.
+def content_of(cell: object) -> Content:
+    """Return what a row says, as far as it can be read."""
+    if isinstance(cell, str):
+        return _structured(cell) if cell.startswith(JSON_PREFIX) else Content(cell)
+    if isinstance(cell, bytes):
+        try:
+            return content_of(cell.decode())
+        except UnicodeDecodeError as error:
+            fault = f"byte {error.start + 1} of the content isn't UTF-8; read with U+FFFD there"
+            return content_of(cell.decode("utf-8", "replace"))._replace(fault=fault)
+    return Content("" if cell is None else str(cell))
 
-    Raise Unreadable with the text as far as it can be read as second argument.
-    """
-    if content is None:
-        return "", []
-    if isinstance(content, bytes):
-        return _decoded(content)
-    if not isinstance(content, str):
-        return str(content), []
-    if not content.startswith(JSON_PREFIX):
-        return content, []
+
+def _structured(cell: str) -> Content:
     try:
-        found = json.loads(content.removeprefix(JSON_PREFIX))
+        found = json.loads(cell.removeprefix(JSON_PREFIX))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"the content's JSON is broken ({error})", content[6:], []) from error
+        return Content(
+            cell.removeprefix(JSON_PREFIX), (), f"the content's JSON is broken ({error})"
+        )
     parts = found if isinstance(found, list) else [found]
-    return "\n".join(filter(None, map(_text_of_part, parts))), parts
-
-
-def _decoded(content: bytes) -> tuple[str, list[Any]]:
-    try:
-        return text_of(content.decode())
-    except UnicodeDecodeError as error:
-        text, parts = text_of(content.decode("utf-8", "replace"))
-        why = f"byte {error.start + 1} of the content isn't UTF-8; read with U+FFFD there"
-        raise Unreadable(why, text, parts) from error
+    return Content("\n".join(filter(None, map(_text_of_part, parts))), parts)
 
 
 def _text_of_part(part: object) -> str:
@@ -59,19 +58,17 @@ def _text_of_part(part: object) -> str:
     return text if isinstance(text, str) else ""
 
 
-def calls_of(cell: object) -> list[ToolCall]:
-    """Return the tool calls of a row. Raise Unreadable."""
-    if isinstance(cell, str):
-        cell = cell.encode("utf-8", "surrogatepass")
+def calls_of(cell: Any) -> tuple[list[ToolCall], str]:
+    """Return the tool calls of a row, and what is wrong with them."""
     try:
-        found = _decoder.decode(cell)  # type: ignore[arg-type]
-    except (msgspec.MsgspecError, TypeError, UnicodeDecodeError, RecursionError) as error:
-        raise Unreadable(f"the tool calls are no JSON ({error})") from error
+        found = _decoder.decode(cell)
+    except (msgspec.MsgspecError, TypeError, UnicodeError, RecursionError) as error:
+        return [], f"the tool calls are no JSON ({error})"
     if isinstance(found, dict):
         found = [found]
     if not isinstance(found, list) or not all(isinstance(call, dict) for call in found):
-        raise Unreadable("the tool calls are JSON, but no list of calls")
-    return [_call(call) for call in found]
+        return [], "the tool calls are JSON, but no list of calls"
+    return [_call(call) for call in found], ""
 
 
 def _call(call: dict[str, Any]) -> ToolCall:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from onrecord.transcript.importers import foreign
-from onrecord.transcript.importers.hermes.cells import Unreadable, text_of
+from onrecord.transcript.importers.hermes.cells import content_of
 from onrecord.transcript.importers.hermes.prompts import kind_of
 from onrecord.transcript.importers.hermes.tables import Tables
 
@@ -156,10 +156,7 @@ def _says(role: str, content: Any, calls: Any, call: Any) -> tuple[str, ...]:
     """Return what tells a message from others; results and pictures are shortened in copies."""
     if role == "tool":
         return role, str(call)
-    try:
-        text, _ = text_of(content)
-    except Unreadable as unreadable:
-        text = str(unreadable.args[1])
+    text = content_of(content).text
     if text.startswith(_PRIOR):
         text = text.removeprefix(_PRIOR).partition(_MERGED)[0]
     elif text.startswith(_STARTS):

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from onrecord.transcript.events import Target
 from onrecord.transcript.importers import foreign
-from onrecord.transcript.importers.hermes.answers import answers_before, text_of_row, whose
+from onrecord.transcript.importers.hermes.answers import answers_before, whose
+from onrecord.transcript.importers.hermes.cells import content_of
 from onrecord.transcript.importers.hermes.ledger import Ledger
 from onrecord.transcript.importers.hermes.log import PREVIEW, Exchange
 from onrecord.transcript.importers.hermes.prompts import kind_of
@@ -183,7 +184,7 @@ class Exchanges:
                 continue
             for id, role, content, _, at in rows:
                 if role == "user" and id not in self._taken:
-                    yield Said(id, home.session, round(at * SECOND), text_of_row(content))
+                    yield Said(id, home.session, round(at * SECOND), content_of(content).text)
 
     def _of_chat(self, exchange: Exchange) -> list[Home]:
         """Return the sessions of an exchange's chat, in the order in which they began."""

@@ -126,7 +126,7 @@ def read(files: list[Path]) -> list[Exchange]:
         _take(state, line, name, text)
         if len(state.exchanges) > EXCHANGES_LIMIT:
             del state.exchanges[: EXCHANGES_LIMIT // 2]
-    _doubt(state.last, "the log ends with it")
+    _doubt(state.last)
     return state.exchanges
 
 
@@ -154,7 +154,7 @@ def _take(state: _State, line: Line, name: str, text: str) -> None:
     """Take a line in."""
     before, state.last = state.last, None
     if text.startswith(_START):
-        _doubt(before, "the gateway was started anew right after")
+        _doubt(before)
         _restarted(state)
     elif name == "gateway.run" and (found := _INBOUND.match(text)):
         platform, user, chat, preview = found.groups()
@@ -222,10 +222,10 @@ def _restarted(state: _State) -> None:
     state.ready = None
 
 
-def _doubt(exchange: Exchange | None, why: str) -> None:
-    """Nothing was logged after an answer was ready or began to go out: it may not have."""
+def _doubt(exchange: Exchange | None) -> None:
+    """Nothing was logged by the gateway after an answer was ready or began to go out: it may not have."""
     if exchange is not None and exchange.ready is not None and not exchange.streamed:
-        exchange.outcome, exchange.reason = "in_doubt", why
+        exchange.outcome, exchange.reason = "in_doubt", "the gateway logged nothing after it"
 
 
 def _failed(reason: str) -> tuple[Outcome, str]:

@@ -18,7 +18,7 @@ from onrecord.transcript.importers.source import Entry, Source
 __all__ = ["FORMAT", "looks_right", "open_source"]
 
 NAME = "state.db"
-_MARKS = (b"parent_session_id", b"tool_call_id", b"end_reason")
+_MARKS = (b"parent_session_id", b"tool_call_id")
 """Columns that a file of Hermes has and that stand among its first pages."""
 
 

@@ -65,11 +65,13 @@ class LostMessage:
     after: list[Fault] = field(default_factory=list)
 
     def tell(self, rows: SourceRows) -> None:
-        """Say it as a turn of its own."""
+        """Say it as a turn of its own, which the transcript's own rows know nothing of."""
+        rows.close(self.at)
         rows.user(self.name, self.text, self.at, self.place, sender=self.sender or None)
         rows.fault(self.code, self.place, self.detail)
         for fault in self.after:
             fault.tell(rows)
+        rows.close(self.at)
 
 
 @dataclass(slots=True)

@@ -19,10 +19,10 @@ from onrecord.transcript.events import (
 from onrecord.transcript.importers import foreign
 from onrecord.transcript.importers.hermes import compaction
 from onrecord.transcript.importers.hermes.cells import (
-    Unreadable,
+    Content,
     calls_of,
+    content_of,
     microseconds,
-    text_of,
 )
 from onrecord.transcript.importers.hermes.compaction import Compacted, compactions, summary_of
 from onrecord.transcript.importers.hermes.prompts import kind_of, without_notes
@@ -31,7 +31,7 @@ from onrecord.transcript.importers.hermes.told import NOTHING, Told
 from onrecord.transcript.importers.rows import DUPLICATE, SYNTHETIC, SourceRows
 from onrecord.transcript.importers.source import Entry
 
-FORMAT = "hermes"
+FORMAT: str = "hermes"
 UNREADABLE, UNKNOWN, MALFORMED, GAP = (
     "unreadable-in-source", "unknown-in-source", "malformed-in-source", "gap",
 )  # fmt: skip
@@ -155,7 +155,7 @@ class Transcript:
     # --- a row -----------------------------------------------------------------------------------
 
     def _row(self, row: Row) -> None:
-        id, role, content = row[0], row[1], row[2]
+        id, role = row[0], row[1]
         if id in self._compacted.copies and id not in self._compacted.kept:
             return
         rows, place = self._rows, f"messages {id}"
@@ -164,18 +164,17 @@ class Transcript:
             rows.fault(UNREADABLE, place, f"its time is {str(row[5])[:40]!r}, which is none")
         else:
             self._at = at
-        try:
-            text, parts = text_of(content)
-        except Unreadable as unreadable:
-            why, text, parts = unreadable.args
-            rows.fault(MALFORMED, place, why)
+        content = content_of(row[2])
+        if content.fault:
+            rows.fault(MALFORMED, place, content.fault)
+        text = content.text
         gone = row[11] == 0 and not row[12]
         if self._taken_back and not gone:
             self._end_of_rewind()
         if text.startswith("[") and role != "tool" and (summary := summary_of(text)):
             self._summary(id, summary, at, place)
         elif role == "user":
-            self._user(row, text, parts, at, place)
+            self._user(row, content, at, place)
         elif role == "assistant":
             self._assistant(row, text, at, place)
         elif role == "tool":
@@ -190,8 +189,8 @@ class Transcript:
         for delivery in self._told.after.get(id, ()):
             delivery.tell(rows)
 
-    def _user(self, row: Row, text: str, parts: list[Any], at: int | None, place: str) -> None:
-        id, rows = row[0], self._rows
+    def _user(self, row: Row, content: Content, at: int | None, place: str) -> None:
+        id, rows, text = row[0], self._rows, content.text
         kind = kind_of(text)
         sent = row[13]
         if not kind and isinstance(sent, str) and not text.strip():
@@ -215,7 +214,7 @@ class Transcript:
             self._sources.append(source.message)
         sender = self._session.user if self._session.chat_type in ("", "dm") else ""
         rows.user(
-            str(id), text, at, place, sender=sender or None, source=source, parts=parts,
+            str(id), text, at, place, sender=sender or None, source=source, parts=content.parts,
             observed=observed,
         )  # fmt: skip
         if noted:
@@ -236,10 +235,9 @@ class Transcript:
     def _assistant(self, row: Row, text: str, at: int | None, place: str) -> None:
         calls: list[ToolCall] = []
         if row[4]:
-            try:
-                calls = calls_of(row[4])
-            except Unreadable as unreadable:
-                self._rows.fault(UNREADABLE, place, str(unreadable))
+            calls, fault = calls_of(row[4])
+            if fault:
+                self._rows.fault(UNREADABLE, place, fault)
         if calls:
             names = {call.id for call in calls}
             if text.strip() and names <= self._calls:
