@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeAlias
 
 from onrecord.projections.cli.command import fail
+from onrecord.projections.cli.times import moment
 from onrecord.projections.telling import time_of
 from onrecord.transcript.log import TranscriptLog
 
 Point: TypeAlias = int | datetime
 
-_TIME = re.compile(
-    r"\d{4}-\d\d-\d\d[ Tt]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?\s*(Z|z|UTC|[+-]\d\d:?\d\d)?"
-)
+DIGITS = 18
+"""Digits that a version may have: more are none that a database can hold."""
 
 
 def point_of(text: str, option: str) -> Point:
-    """Return the point that a word of the command line means; leave with one line if it means none.
-
-    A time without a zone is UTC, as all times that the command shows.
-    """
+    """Return the point that a word of the command line means; leave with one line if it means none."""
     words = text.strip()
-    if words.isascii() and words.isdecimal():
+    if words.isascii() and words.isdecimal() and len(words) <= DIGITS:
         return int(words)
-    if _TIME.fullmatch(words) is None:
-        fail(
-            f"{option} takes a version, such as 12, or a time, such as 2026-11-30T10:00:00Z or "
-            f"'2026-11-30 10:00' (UTC), not {text!r}"
-        )
-    try:
-        moment = datetime.fromisoformat(words.upper().removesuffix("UTC").strip().replace(",", "."))
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        fail(f"{option} {text!r}: there is no such time ({error})")
+    return moment(option, text, also="a version (12), ")
 
 
 def told(point: Point) -> str:

@@ -12,19 +12,22 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def moment_of(option: str, said: str | None) -> datetime | None:
+    """Return the moment that an option says, None if it says nothing."""
+    return None if said is None else moment(option, said)
+
+
+def moment(option: str, said: str, also: str = "") -> datetime:
     """Return the moment of `2026-11-30`, `2026-11-30T14:00Z` (UTC where no zone is said) or `36h`.
 
-    None if nothing is said; leave with one line where it is no time.
+    Leave with one line where it is no time. `also`: what else the option takes.
     """
-    if said is None:
-        return None
     try:
         if ago := _AGO.fullmatch(said.strip()):
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        moment = datetime.fromisoformat(said.strip())
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        found = datetime.fromisoformat(said.strip().removesuffix("UTC").strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (OverflowError, ValueError):
         fail(
-            f"{option} takes a time (2026-11-30, 2026-11-30T14:00Z) or how long ago "
+            f"{option} takes {also}a time (2026-11-30, 2026-11-30T14:00Z) or how long ago "
             f"(90s, 30m, 36h, 7d, 2w), not {said!r}"
         )

@@ -197,7 +197,7 @@ def test_what_the_model_was_sent_is_compared_as_a_profile_renders_it(
     [
         (["diff", "s", "1"], "Missing argument 'B'"),
         (["diff", "nobody", "0", "1"], "no session 'nobody'"),
-        (["diff", "s", "x", "1"], "A takes a version, such as 12, or a time"),
+        (["diff", "s", "x", "1"], "A takes a version (12), a time"),
         (["diff", "s", "0", "2"], "B 2: session 's' has no such version; its newest is 1"),
         (["diff", "s", "0", "1", "--as", "telex"], "no profile 'telex'"),
     ],

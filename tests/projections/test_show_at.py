@@ -39,6 +39,8 @@ def imported(log: Any) -> None:
         ("2026-06-11T11:00:02+02:00", 3),
         ("2026-06-11 09:00", 1),
         ("2020-01-01 00:00", 0),
+        ("2026-06-12", 8),
+        ("1s", 8),
         ("2030-01-01 00:00", 8),
     ],
 )
@@ -64,7 +66,7 @@ def test_a_page_says_which_time_was_meant(
 
 
 @pytest.mark.parametrize(
-    "at", ["noon", "-1", "2026-06-11", "2026-06-11 25:00", "12.5", "", "२", "2026-06-11T09:00:02+99:00"]
+    "at", ["noon", "-1", "2026-06-31", "2026-06-11 25:00", "12.5", "", "9" * 5000, "२", "2026-06-11T09:00:02+99:00"]
 )  # fmt: skip
 def test_what_is_no_point_is_told_in_one_line(
     command: Callable[..., Any], scenario: Callable[[str], Any], at: str
