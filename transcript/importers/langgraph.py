@@ -59,14 +59,15 @@ class Threads:
     def sessions(self) -> Iterator[tuple[str, Iterator[Entry]]]:
         """Iterate over the threads and their graphs that hold messages."""
         for thread, namespace in self._tables.namespaces():
-            name = f"{thread}@{namespace}" if namespace else thread
+            parent = thread.decode("utf-8", "replace")
+            name = f"{parent}@{namespace}" if namespace else parent
             rows = ThreadRows(FORMAT, name)
             followed = Thread(self._tables, thread, namespace, rows).entries(self._left)
             entries = foreign.read_through(followed, rows, f"checkpoints of {name}")
             first = next(entries, None)
             if first is None:
                 continue
-            yield name, chain(_begun(name, thread, namespace), [first], entries)
+            yield name, chain(_begun(name, parent, namespace), [first], entries)
 
 
 def _begun(name: str, thread: str, namespace: str) -> list[Entry]:

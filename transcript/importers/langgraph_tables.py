@@ -11,7 +11,7 @@ VALUE_LIMIT = 64 << 20
 CHECKPOINTS = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint"}
 
 _BLOB = "CASE WHEN length({0}) <= ? THEN CAST({0} AS BLOB) END, length({0})"
-_PLACE = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+_PLACE = "thread_id = CAST(? AS TEXT) AND checkpoint_ns = ? AND checkpoint_id = ?"
 
 
 class Stored(NamedTuple):
@@ -40,7 +40,7 @@ class Write(NamedTuple):
 
 
 class Tables:
-    """One database."""
+    """One database. Threads are asked for by the bytes of their names: not all are text."""
 
     def __init__(self, connection: Any, tables: dict[str, set[str]]) -> None:
         self._connection = connection
@@ -50,26 +50,27 @@ class Tables:
         self._written = "writes" in tables
         self._order = f"{path}task_id, idx"
 
-    def namespaces(self) -> Iterator[tuple[str, str]]:
+    def namespaces(self) -> Iterator[tuple[bytes, str]]:
         """Iterate over the threads, and the graphs within each; a thread's own graph has no name."""
         found = self._connection.execute(
-            "SELECT DISTINCT thread_id, checkpoint_ns FROM checkpoints ORDER BY thread_id, checkpoint_ns"
+            "SELECT DISTINCT CAST(thread_id AS BLOB), checkpoint_ns FROM checkpoints ORDER BY 1, 2"
         )
         for thread, namespace in found:
-            yield str(thread), str(namespace)
+            yield thread, str(namespace)
 
-    def checkpoints(self, thread: str, namespace: str) -> Iterator[Checkpoint]:
+    def checkpoints(self, thread: bytes, namespace: str) -> Iterator[Checkpoint]:
         """Iterate over checkpoints in the order of their ids, which is that of time."""
         found = self._connection.execute(
             f"SELECT checkpoint_id, parent_checkpoint_id, {self._type}, {_BLOB.format('checkpoint')},"
             " CASE WHEN length(metadata) <= ? THEN CAST(metadata AS BLOB) END"
-            " FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY checkpoint_id",
+            " FROM checkpoints WHERE thread_id = CAST(? AS TEXT) AND checkpoint_ns = ?"
+            " ORDER BY checkpoint_id",
             (VALUE_LIMIT, VALUE_LIMIT, thread, namespace),
         )
         for id, parent, type, data, size, metadata in found:
             yield Checkpoint(str(id), parent and str(parent), Stored(type, data, size), metadata)
 
-    def checkpoint(self, thread: str, namespace: str, id: str) -> Checkpoint | None:
+    def checkpoint(self, thread: bytes, namespace: str, id: str) -> Checkpoint | None:
         """Return one checkpoint."""
         found = self._connection.execute(
             f"SELECT checkpoint_id, parent_checkpoint_id, {self._type}, {_BLOB.format('checkpoint')}"
@@ -80,7 +81,7 @@ class Tables:
             return None
         return Checkpoint(found[0], found[1] and str(found[1]), Stored(*found[2:]), None)
 
-    def has(self, thread: str, namespace: str, id: str) -> bool:
+    def has(self, thread: bytes, namespace: str, id: str) -> bool:
         """Tell whether there is such a checkpoint."""
         found = self._connection.execute(
             f"SELECT 1 FROM checkpoints WHERE {_PLACE}", (thread, namespace, id)
@@ -88,7 +89,7 @@ class Tables:
         return found.fetchone() is not None
 
     def writes(
-        self, thread: str, namespace: str, checkpoint: str, *channels: str
+        self, thread: bytes, namespace: str, checkpoint: str, *channels: str
     ) -> Iterator[Write]:
         """Iterate over what was written after a checkpoint to some channels, in the order of its use."""
         if not self._written:

@@ -51,7 +51,7 @@ class Held(NamedTuple):
 class Thread:
     """Follows the checkpoints of one thread, or of one graph within it."""
 
-    def __init__(self, tables: Tables, thread: str, namespace: str, rows: ThreadRows) -> None:
+    def __init__(self, tables: Tables, thread: bytes, namespace: str, rows: ThreadRows) -> None:
         self._tables = tables
         self._of = (thread, namespace)
         self._rows = rows

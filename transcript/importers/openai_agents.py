@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from onrecord.transcript.errors import ImportRefused
-from onrecord.transcript.events import SessionStarted
+from onrecord.transcript.events import SessionStarted, TranscriptRewound
 from onrecord.transcript.importers import foreign
 from onrecord.transcript.importers.openai_items import Items
 from onrecord.transcript.importers.openai_tables import (
@@ -35,6 +35,8 @@ from onrecord.transcript.importers.session_files import microseconds
 from onrecord.transcript.importers.source import Entry
 
 FORMAT = "openai-agents"
+TRIED = 20
+"""Messages of a gap inside a turn, of which one may have begun a turn that was taken back."""
 UNREADABLE = "unreadable-in-source"
 
 
@@ -79,7 +81,8 @@ class Sessions:
         """Iterate over the sessions, and the branches of each."""
         for table in self._tables:
             for name in table.session_names():
-                told = name if len(self._tables) == 1 else f"{table.name}/{name}"
+                told = name.decode("utf-8", "replace")
+                told = told if len(self._tables) == 1 else f"{table.name}/{told}"
                 branches = table.branches(name)
                 for branch in branches:
                     own = told if branch in ("", MAIN) else f"{told}@{branch}"
@@ -88,7 +91,7 @@ class Sessions:
                     yield own, foreign.read_through(entries, rows, table.name)
 
     def _entries(
-        self, table: Table, session: str, branch: str, rows: SourceRows, parent: str
+        self, table: Table, session: bytes, branch: str, rows: SourceRows, parent: str
     ) -> Iterator[Entry]:
         """Iterate over the entries of one session, or of one branch of it."""
         items = Items(rows)
@@ -100,7 +103,7 @@ class Sessions:
             reading.take(row)
             yield from rows.take()
         if gone := table.gone_at_the_end(session, branch):
-            reading.tell_gone(*gone, before_user=True)
+            reading.tell_gone(*gone)
         items.finish()
         if self._left and not items.answered:
             rows.fault(
@@ -127,8 +130,7 @@ class _Reading:
             return
         item, wrong = _item(row)
         if not row.follows:
-            before_user = item is not None and item.get("role") == "user"
-            self.tell_gone(self._table.before(row.id) + 1, row.id - 1, before_user=before_user)
+            self.tell_gone(self._table.before(row.id) + 1, row.id - 1)
         if item is None:
             code = "content-unrecoverable" if wrong.startswith("encrypted") else UNREADABLE
             self._rows.fault(code, place, wrong)
@@ -139,8 +141,12 @@ class _Reading:
         self._items.read(key, item, microseconds(row.at), place)
         self._items.usage = row.usage
 
-    def tell_gone(self, first: int, last: int, *, before_user: bool) -> None:
-        """Say that messages were taken out; if they were whole turns, also that those are taken back."""
+    def tell_gone(self, first: int, last: int) -> None:
+        """Say that messages were taken out, and take back the turns that began with them.
+
+        Whoever never read those turns has none to take back. Where the gap begins inside a turn, its
+        first messages may have been that turn's, and a later one may have begun the next.
+        """
         count = last - first + 1
         place = f"{self._table.name} {first}" + (f"-{last}" if count > 1 else "")
         told = "1 message is" if count == 1 else f"{count} messages are"
@@ -149,10 +155,11 @@ class _Reading:
             "gap", place,
             f"{told} gone: taken back (pop_item), cleared (clear_session) or replaced by a compaction",
         )  # fmt: skip
-        if before_user and self._items.answered:
-            self._rows.rewound(str(first), self._items.at, place)
+        for id in range(first, min(last, first if self._items.answered else first + TRIED) + 1):
+            event = TranscriptRewound(to_turn=str(id))
+            self._rows.add(event, self._items.at, f"{self._table.name} {id}")
 
-    def tell_half_written(self, session: str) -> None:
+    def tell_half_written(self, session: bytes) -> None:
         """Say which messages no branch holds."""
         for id in self._table.half_written(session):
             self._rows.fault(

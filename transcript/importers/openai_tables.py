@@ -32,7 +32,7 @@ class Row:
 
 @dataclass
 class Table:
-    """A table of messages. Its names are quoted for SQL."""
+    """A table of messages. Sessions are asked for by the bytes of their names: not all are text."""
 
     connection: Any
     name: str
@@ -49,25 +49,25 @@ class Table:
         (count,) = self.connection.execute(f"SELECT count(*) FROM {self.sql}").fetchone()
         return int(count)
 
-    def session_names(self) -> Iterator[str]:
+    def session_names(self) -> Iterator[bytes]:
         found = self.connection.execute(
-            f"SELECT DISTINCT session_id FROM {self.sql} ORDER BY session_id"
+            f"SELECT DISTINCT CAST(session_id AS BLOB) FROM {self.sql} ORDER BY 1"
         )
         for (name,) in found:
-            yield str(name)
+            yield name
 
-    def branches(self, session: str) -> list[str]:
+    def branches(self, session: bytes) -> list[str]:
         """Return the branches in the order in which they began; one without a name where there are none."""
         if not self.structured:
             return [""]
         found = self.connection.execute(
-            "SELECT branch_id FROM message_structure WHERE session_id = ?"
+            "SELECT branch_id FROM message_structure WHERE session_id = CAST(? AS TEXT)"
             " GROUP BY branch_id ORDER BY min(id)",
             (session,),
         )
         return [str(branch) for (branch,) in found] or [""]
 
-    def rows(self, session: str, branch: str) -> Iterator[Row]:
+    def rows(self, session: bytes, branch: str) -> Iterator[Row]:
         read = (
             "CASE WHEN length(CAST(m.message_data AS BLOB)) <= ? THEN CAST(m.message_data AS BLOB) END,"
             " length(CAST(m.message_data AS BLOB)), m.created_at,"
@@ -75,7 +75,7 @@ class Table:
         )
         if not branch:
             found = self.connection.execute(
-                f"SELECT m.id, {read} FROM {self.sql} m WHERE m.session_id = ? ORDER BY m.id",
+                f"SELECT m.id, {read} FROM {self.sql} m WHERE m.session_id = CAST(? AS TEXT) ORDER BY m.id",
                 (ITEM_LIMIT, session),
             )
             for row in found:
@@ -86,18 +86,18 @@ class Table:
             f" FROM message_structure s LEFT JOIN {self.sql} m ON m.id = s.message_id"
             " LEFT JOIN turn_usage u ON u.session_id = s.session_id"
             " AND u.branch_id = s.branch_id AND u.user_turn_number = s.user_turn_number"
-            " WHERE s.session_id = ? AND s.branch_id = ? ORDER BY s.sequence_number, s.id",
+            " WHERE s.session_id = CAST(? AS TEXT) AND s.branch_id = ? ORDER BY s.sequence_number, s.id",
             (ITEM_LIMIT, session, branch),
         )
         for id, data, size, at, follows, structure, *used in found:
             usage = dict(zip(_USAGE, used, strict=True)) if used[0] is not None else None
             yield Row(id, data, size, at, follows, structure, usage)
 
-    def half_written(self, session: str) -> Iterator[int]:
+    def half_written(self, session: bytes) -> Iterator[int]:
         """Iterate over the messages that no branch holds."""
         found = self.connection.execute(
-            f"SELECT id FROM {self.sql} WHERE session_id = ? AND id NOT IN"
-            " (SELECT message_id FROM message_structure WHERE session_id = ?) ORDER BY id",
+            f"SELECT id FROM {self.sql} WHERE session_id = CAST(? AS TEXT) AND id NOT IN"
+            " (SELECT message_id FROM message_structure WHERE session_id = CAST(? AS TEXT)) ORDER BY id",
             (session, session),
         )
         for (id,) in found:
@@ -110,17 +110,17 @@ class Table:
         ).fetchone()
         return int(found or 0)
 
-    def gone_at_the_end(self, session: str, branch: str) -> tuple[int, int] | None:
+    def gone_at_the_end(self, session: bytes, branch: str) -> tuple[int, int] | None:
         """Return the first and last id that were given after the last message, if that is this session's."""
         if not self.once:
             return None
         last = self.connection.execute(
-            f"SELECT id, session_id FROM {self.sql} ORDER BY id DESC LIMIT 1"
+            f"SELECT id, CAST(session_id AS BLOB) FROM {self.sql} ORDER BY id DESC LIMIT 1"
         ).fetchone()
         given = self.connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = ?", (self.name,)
         ).fetchone()
-        if last is None or given is None or str(last[1]) != session or branch not in ("", MAIN):
+        if last is None or given is None or last[1] != session or branch not in ("", MAIN):
             return None
         return (int(last[0]) + 1, int(given[0])) if int(given[0]) > int(last[0]) else None
 
