@@ -66,8 +66,19 @@ def test_a_page_says_which_time_was_meant(
 
 
 @pytest.mark.parametrize(
-    "at", ["noon", "-1", "2026-06-31", "2026-06-11 25:00", "12.5", "", "9" * 5000, "२", "2026-06-11T09:00:02+99:00"]
-)  # fmt: skip
+    "at",
+    [
+        "noon",
+        "-1",
+        "2026-06-31",
+        "2026-06-11 25:00",
+        "12.5",
+        "",
+        "9" * 5000,
+        "२",
+        "2026-06-11T09:00:02+99:00",
+    ],
+)
 def test_what_is_no_point_is_told_in_one_line(
     command: Callable[..., Any], scenario: Callable[[str], Any], at: str
 ) -> None:
