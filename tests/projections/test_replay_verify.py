@@ -10,6 +10,7 @@ import pytest
 
 from onrecord.agent.turn import Agent
 from onrecord.gateway.demo.play import SESSION, perform
+from onrecord.projections import turn_rows
 from onrecord.projections.profiles import PROFILES, render
 from onrecord.projections.rerendering import Rerendering, rerender
 from onrecord.projections.transcript import build
@@ -79,6 +80,37 @@ def test_an_event_that_came_in_before_the_call_was_written_is_named(log: Transcr
     )
     (difference,) = changed.differences
     assert (difference.kind, getattr(difference.after, "text", "")) == ("added", "And tomorrow?")
+
+
+def test_a_rule_that_changed_is_found_by_what_it_renders_otherwise(
+    log: TranscriptLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append("s", user("u1", "a"), e.UserMessageRetracted(message="u1"))
+    at = ask(log, "t1")
+    monkeypatch.setattr(turn_rows, "RETRACTED", "[taken back]")
+
+    changed = checked(log).changed
+    assert changed is not None
+    assert (changed.version, changed.at, changed.events) == (at, at - 1, ())
+    assert changed.cause.startswith(
+        f"neither version {at - 1} nor one near it renders so under profile openai: a rule of the rows"
+    )
+
+
+def test_content_that_was_erased_since_is_named(log: TranscriptLog) -> None:
+    log.append("s", user("u1", "my secret"))
+    at = ask(log, "t1")
+    (erased,) = log.append("s", e.ContentErased(target={"message": "u1"}))
+    assert checked(log).same == 1
+
+    with log.database.write() as connection:
+        connection.execute("INSERT INTO erasures VALUES (1, ?)", (erased.position,))
+        connection.execute("UPDATE records SET salt = NULL, payload = NULL WHERE position = 1")
+
+    changed = checked(log).changed
+    assert changed is not None
+    assert (changed.version, changed.events) == (at, (1,))
+    assert changed.cause == "content that it was made of was erased since (version 1)"
 
 
 def test_what_only_the_agent_knows_is_told_as_such(log: TranscriptLog) -> None:
