@@ -143,7 +143,9 @@ def _unknown(path: Path) -> str:
 
 
 def _tell(done: Done) -> None:
-    name = "standard input" if done.file == "-" else done.file
+    home = str(Path.home())
+    name = "~" + done.file.removeprefix(home) if done.file.startswith(home + "/") else done.file
+    name = "standard input" if name == "-" else name
     what = "" if done.format == "jsonl" else f" ({done.format})"
     read = ""
     if done.messages is not None:
