@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from onrecord.projections.rows import Row
 from onrecord.transcript.codec import canonical
 
-WORDS_COMPARED = 2000
+WORDS_COMPARED = 600
 """Words and marks in which two texts may differ and still be compared word by word."""
 
 Kind: TypeAlias = Literal["same", "added", "changed", "removed"]
@@ -104,7 +104,7 @@ def words_between(before: str, after: str) -> list[Word]:
     return [word for word in found if word[1]]
 
 
-_TEXT_ALONE = {"role", "type", "content", "text"}
+_TEXT_ALONE = {"role", "type", "content", "parts", "text"}
 """Keys of a message that is a text and nothing else."""
 _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 _Block: TypeAlias = tuple[str, int, int, int, int]
@@ -144,9 +144,16 @@ def _message(field: str, sent: Any) -> Message:
     if not isinstance(sent, Mapping):
         return Message(field, sent if isinstance(sent, str) else canonical(sent), sent)
     role = str(sent.get("role") or sent.get("type") or field)
-    content = sent.get("content", sent.get("text"))
-    alone = isinstance(content, str) and sent.keys() <= _TEXT_ALONE
-    return Message(role, content if alone else canonical(sent), sent)
+    text = _text_alone(sent)
+    return Message(role, canonical(sent) if text is None else text, sent)
+
+
+def _text_alone(sent: Mapping[str, Any]) -> str | None:
+    """Return the text of a message or block that is a text and nothing else."""
+    inner = next((sent[name] for name in ("content", "parts", "text") if name in sent), None)
+    if isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], Mapping):
+        inner = _text_alone(inner[0])
+    return inner if isinstance(inner, str) and sent.keys() <= _TEXT_ALONE else None
 
 
 def _key(one: Message) -> str:

@@ -145,9 +145,10 @@ def _fields(before: Row | Message, after: Row | Message) -> Iterator[tuple[str, 
         ("made by: ", before.origin, after.origin),
         ("turn: ", plain(before.turn), plain(after.turn)),
         ("error: ", str(before.is_error).lower(), str(after.is_error).lower()),
-        ("produced: ", _brief(before.produced), _brief(after.produced)),
     )
     yield from (pair for pair in pairs if pair[1] != pair[2])
+    if before.produced != after.produced and after.produced != before.text:  # which is shown
+        yield "produced: ", _brief(before.produced), _brief(after.produced)
 
 
 def _brief(text: str | None) -> str:
