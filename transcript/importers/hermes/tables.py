@@ -11,8 +11,6 @@ from onrecord.transcript.importers.hermes.cells import microseconds
 
 PAGE = 500
 """Rows that are read at once."""
-DENSE = 4
-"""A page is read as a range of ids while at most every DENSEth row of the range is the session's."""
 
 MESSAGES: dict[str, str] = {
     "id": "NULL",
@@ -106,12 +104,8 @@ class Tables:
             found = array("q", (id for (id,) in rows))
         return array("q", sorted(found))
 
-    def messages(self, session: str, ids: Sequence[int]) -> list[Row]:
-        """Return the session's messages of these ids, which are in order."""
-        if ids[-1] - ids[0] < DENSE * len(ids):
-            sql = self._messages + "id BETWEEN ? AND ? AND session_id = ? ORDER BY id"
-            found: list[Row] = self.connection.execute(sql, (ids[0], ids[-1], session)).fetchall()
-            return found
+    def messages(self, ids: Sequence[int]) -> list[Row]:
+        """Return the messages of these ids, in order."""
         marks = ",".join("?" * len(ids))
         sql = f"{self._messages}id IN ({marks}) ORDER BY id"
         return list(self.connection.execute(sql, list(ids)))

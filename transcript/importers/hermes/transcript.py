@@ -137,7 +137,7 @@ class Transcript:
 
     def _page(self, ids: Sequence[int]) -> Iterator[Row]:
         try:
-            yield from self._tables.messages(self._session.id, ids)
+            yield from self._tables.messages(ids)
         except foreign.Error:
             yield from self._one_by_one(ids)
 
