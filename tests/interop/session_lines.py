@@ -118,7 +118,9 @@ class OpenClawFile(Lines):
         )
         self.last = id
 
-    def message(self, id: str, role: str, content: Any, parent: str | None = "", **fields: Any) -> None:
+    def message(
+        self, id: str, role: str, content: Any, parent: str | None = "", **fields: Any
+    ) -> None:
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         self.entry("message", id, parent, message={"role": role, "content": blocks, **fields})
 
@@ -127,7 +129,11 @@ class OpenClawFile(Lines):
 
     def assistant(self, id: str, content: Any, parent: str | None = "", **fields: Any) -> None:
         self.message(
-            id, "assistant", content, parent, **{"provider": "p", "model": "m", "stopReason": "stop", **fields}
+            id,
+            "assistant",
+            content,
+            parent,
+            **{"provider": "p", "model": "m", "stopReason": "stop", **fields},
         )
 
     def mirror(self, id: str, text: str, parent: str | None = "", **fields: Any) -> None:

@@ -121,6 +121,7 @@ class Conversation:
         if line.get("isAbortedMidStream") is True:
             self._flush()
             self.rows.broken("aborted in the middle of the stream", self._at, self._place)
+            self.rows.close(self._at, "interrupted")
 
     def _step(self, id: str, line: Line, group: str) -> None:
         """Put a line of a response to its step, or begin one."""

@@ -39,7 +39,13 @@ def test_a_response_on_several_lines_is_one_row_and_its_results_follow() -> None
         ("assistant", "The tools answered (3)."),
         ("user", "Please STALL now"),
     ]
-    assert [len(event.tool_calls) for event in session.of("AssistantMessageProduced")] == [0, 2, 0, 0, 0]
+    assert [len(event.tool_calls) for event in session.of("AssistantMessageProduced")] == [
+        0,
+        2,
+        0,
+        0,
+        0,
+    ]
 
 
 def test_an_interrupt_is_an_outcome_and_no_message() -> None:
