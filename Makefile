@@ -12,6 +12,7 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 PYTHON ?=
 BENCH_ARGS ?=
+FIXTURES_ARGS ?=
 
 .PHONY: help
 help: ## Say what can be made (this list)
@@ -54,9 +55,17 @@ soak: $(VENV)/.dev ## Let the state machines try far more examples than make tes
 bench: $(VENV)/.bench ## Measure us, a bare SQLite and other stores (BENCH_ARGS="--quick --only W1")
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
+.PHONY: bench-import
+bench-import: $(VENV)/.bench ## Measure an import of a million of Hermes's messages (needs bench-peers)
+	@$(BIN)/python benchmarks/import_hermes.py $(BENCH_ARGS)
+
 .PHONY: bench-peers
 bench-peers: $(VENV)/.bench ## Install the other stores that make bench compares with
 	@$(BIN)/python benchmarks/peers.py
+
+.PHONY: fixtures
+fixtures: $(BIN)/python ## Drive Hermes and others, and keep what they leave as fixtures (FIXTURES_ARGS=hermes)
+	@$(BIN)/python tests/interop/make_fixtures.py $(FIXTURES_ARGS)
 
 .PHONY: clean
 clean: ## Remove the environment and everything that was made

@@ -152,9 +152,7 @@ class Model(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Answer one connection's requests."""
-
-    protocol_version = "HTTP/1.1"
+    """Answer one request; each has a connection of its own."""
 
     def do_GET(self) -> None:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "tests"}
@@ -192,9 +190,7 @@ class Answer(BaseHTTPRequestHandler):
         except Cut as cut:
             self._end(cut.reset)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = (
-                True  # who asked has gone: a kill or a stop, as the run wants it
-            )
+            return  # who asked has gone: a kill or a stop, as the run wants it
 
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -212,9 +208,7 @@ class Answer(BaseHTTPRequestHandler):
     def _stream(self, request: dict[str, Any], reply: Reply) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")  # the length isn't known, so the end says it
-        self.end_headers()
-        self.close_connection = True
+        self.end_headers()  # the length isn't known: the end of the connection says it
         self._chunk({"role": "assistant", "content": ""})
         if reply.get("reasoning"):
             self._chunk({"reasoning_content": reply["reasoning"]})
@@ -255,7 +249,6 @@ class Answer(BaseHTTPRequestHandler):
         self.wfile.write(said)
 
     def _end(self, reset: bool) -> None:
-        self.close_connection = True
         if reset:  # lingering for no time makes the system send a reset
             linger = struct.pack("ii", 1, 0)
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

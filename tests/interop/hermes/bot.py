@@ -16,11 +16,15 @@ from urllib.request import Request, urlopen
 
 from chat_platform import ChatPlatform
 
+HOME = ".hermes"
 PLUGIN = Path(__file__).with_name("plugin")
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 1.5
 POLL_SECONDS = 0.02
 STOP_SECONDS = 60.0
+LAST_LINES = 20
+REQUEST = "OpenAI client created (chat_completion_stream_request"  # as agent.log says it
+TITLE = {"anywhere": "Generate a short, descriptive title", "text": "A talk", "times": 0}
 WINDOW_TOKENS = 128_000
 
 # Hold the one lock for writing until a line comes in: no SQLite library is loaded into this process.
@@ -37,11 +41,12 @@ connection.execute("ROLLBACK")
 class Bot:
     """Drive one gateway: write to it as its user does, wait, kill it, start it again."""
 
-    def __init__(self, home: Path, model_url: str, settings: dict[str, Any]) -> None:
-        self.home = home
+    def __init__(self, folder: Path, model_url: str, settings: dict[str, Any]) -> None:
+        """Make a home in `folder`; what the platform writes down stands beside it."""
+        self.home = home = folder / HOME
         self.model_url = model_url
         self.settings = settings
-        self.platform = ChatPlatform(home / "platform.jsonl")
+        self.platform = ChatPlatform(folder / "platform.jsonl")
         self.gateway: subprocess.Popen[bytes] | None = None
         self.environment = {
             "PATH": os.environ["PATH"],
@@ -56,7 +61,7 @@ class Bot:
             "TZ": "UTC",
             "USER": "tests",
         }
-        (home / "user").mkdir()
+        (home / "user").mkdir(parents=True)
         plugin = home / "plugins" / "loopback"
         plugin.mkdir(parents=True)
         for file in ("plugin.yaml", "__init__.py"):
@@ -85,8 +90,8 @@ class Bot:
         self.home.joinpath("config.yaml").write_text(json.dumps(config, indent=2), "utf-8")
 
     def script(self, *replies: dict[str, Any]) -> None:
-        """Tell the model what to say from now on."""
-        body = json.dumps(replies).encode()
+        """Tell the model what to say from now on; requests for a title get one of their own."""
+        body = json.dumps([TITLE, *replies]).encode()
         urlopen(Request(f"{self.model_url}/script", data=body, method="PUT")).close()
 
     def start(self) -> None:
@@ -126,16 +131,25 @@ class Bot:
         end = time.monotonic() + PATIENCE_SECONDS
         while not holds():
             if time.monotonic() > end:
-                raise TimeoutError(f"{what}: not within {PATIENCE_SECONDS:.0f} s, see {self.home}")
+                last = "".join(self.log("agent.log").splitlines(keepends=True)[-LAST_LINES:])
+                raise TimeoutError(f"not within {PATIENCE_SECONDS:.0f} s: {what}\n{last}")
             time.sleep(POLL_SECONDS)
 
     def says(self, text: str) -> None:
         """Write a message to the bot and leave it at that."""
         self.platform.user_writes(text)
 
+    def asks_model(self, text: str) -> None:
+        """Write a message, and wait until it is stored and the model is asked for an answer."""
+        asked = self.log("agent.log").count(REQUEST)
+        self.platform.user_writes(text)
+        self.until(lambda: self.log("agent.log").count(REQUEST) > asked, "the model is asked")
+
     def sees(self, text: str) -> None:
         """Wait until the user can read this."""
-        self.until(lambda: any(text in shown for shown in self.platform.shown()), f"{text!r} seen")
+        self.until(
+            lambda: any(text in shown for shown in self.platform.shown()), f"the user sees {text!r}"
+        )
 
     def rests(self) -> None:
         """Wait until nothing has been sent or logged for a while."""

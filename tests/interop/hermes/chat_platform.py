@@ -35,6 +35,7 @@ class ChatPlatform(ThreadingHTTPServer):
         self.unread: queue.Queue[dict[str, Any]] = queue.Queue()
         self.seen: list[dict[str, Any]] = []
         self.refusals = 0
+        self.answer_seconds = 0.0  # between a line of the file and the answer to the bot
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -85,9 +86,7 @@ class ChatPlatform(ThreadingHTTPServer):
 
 
 class Request(BaseHTTPRequestHandler):
-    """Answer one request of the bot."""
-
-    protocol_version = "HTTP/1.1"
+    """Answer one request of the bot; each has a connection of its own."""
 
     def do_GET(self) -> None:
         assert isinstance(self.server, ChatPlatform)
@@ -101,7 +100,9 @@ class Request(BaseHTTPRequestHandler):
             self.server.write("refused", body)
             self._json(403, {"error": "Forbidden: the chat takes no messages now"})
             return
-        self._json(200, {"message": self.server.write(what, body)["message"]})
+        message = self.server.write(what, body)["message"]
+        time.sleep(self.server.answer_seconds)
+        self._json(200, {"message": message})
 
     def _json(self, status: int, body: Any) -> None:
         said = json.dumps(body).encode()
@@ -112,7 +113,7 @@ class Request(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(said)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the bot was killed: what it sent is written down already
+            return  # the bot was killed: what it sent is written down already
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  as inherited
         """Say nothing: the file says it all."""

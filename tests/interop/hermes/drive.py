@@ -18,10 +18,15 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from bot import Bot
+import lossy_runs
+import ordinary_runs
+import surplus_runs
+from bot import HOME, Bot
 from runs import RUNS, Run
 
-KEPT = ("state.db", "state.db-wal", "logs/gateway.log", "platform.jsonl")
+MODULES = (ordinary_runs, lossy_runs, surplus_runs)  # each enters its runs when it is imported
+KEPT = ("state.db", "state.db-wal", "logs/gateway.log")  # of Hermes's home
+ROOT = Path(__file__).resolve().parents[3]
 COMPRESSED = (".db", ".db-wal")
 IN_A_SMALL_DISK = 'mount -t tmpfs -o "size=$1" none "$2" && shift 2 && exec "$@"'
 
@@ -31,51 +36,62 @@ def main() -> None:
     out, model_url, *names = sys.argv[1:]
     for run in [RUNS[name] for name in names] if names else RUNS.values():
         print(f"hermes: {run.name}", flush=True)
-        with tempfile.TemporaryDirectory(prefix="hermes-") as home:
-            command = [sys.executable, __file__, "--run", run.name, home, out, model_url]
+        with tempfile.TemporaryDirectory(prefix="hermes-") as folder:
+            command = [sys.executable, __file__, "--run", run.name, folder, out, model_url]
             if run.disk_bytes is not None:
-                mounted = ["sh", "-c", IN_A_SMALL_DISK, "sh", str(run.disk_bytes), home]
+                home = Path(folder, HOME)
+                home.mkdir()
+                mounted = ["sh", "-c", IN_A_SMALL_DISK, "sh", str(run.disk_bytes), str(home)]
                 command = ["unshare", "-Urm", *mounted, *command]
             subprocess.run(command, check=True)
 
 
-def one(name: str, home: Path, out: Path, model_url: str) -> None:
-    """Make one run in a home that is empty."""
+def one(name: str, folder: Path, out: Path, model_url: str) -> None:
+    """Make one run in a folder that is empty."""
     run = RUNS[name]
-    bot = Bot(home, model_url, run.settings)
+    bot = Bot(folder, model_url, run.settings)
     try:
         run.do(bot)
     finally:
         if bot.gateway is not None and bot.gateway.poll() is None:
             bot.kill()
-    keep(run, home, out / run.name)
+    keep(run, folder, out / run.name)
 
 
-def keep(run: Run, home: Path, folder: Path) -> None:
+def keep(run: Run, folder: Path, kept: Path) -> None:
     """Copy what the run left, and say what it was."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True)
     files = []
-    for name in KEPT:
-        source = home / name
+    for source in (*(folder / HOME / name for name in KEPT), folder / "platform.jsonl"):
         if not source.exists() or not source.stat().st_size:
             continue
         content = source.read_bytes()
+        name = source.relative_to(folder).as_posix().removeprefix(f"{HOME}/")
+        if name.endswith(".log"):
+            content = _placeless(content)
         if name.endswith(COMPRESSED):
-            name += ".gz"  # noqa: PLW2901
-            content = gzip.compress(content, mtime=0)
-        folder.joinpath(name).parent.mkdir(exist_ok=True)
-        folder.joinpath(name).write_bytes(content)
+            name, content = f"{name}.gz", gzip.compress(content, mtime=0)
+        kept.joinpath(name).parent.mkdir(exist_ok=True)
+        kept.joinpath(name).write_bytes(content)
         files.append(name)
     manifest = {
         "program": "hermes-agent",
         "version": version("hermes-agent"),
         "what": run.what,
+        **({"planted": run.planted} if run.planted else {}),
         "files": files,
         "faults": run.faults,
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    folder.joinpath("manifest.json").write_text(text, encoding="utf-8")
+    kept.joinpath("manifest.json").write_text(text, encoding="utf-8")
+
+
+def _placeless(log: bytes) -> bytes:
+    """Take out where Hermes and this driver are installed: tracebacks and command lines name it."""
+    for place, said in ((sys.prefix, "/hermes"), (sys.base_prefix, "/python"), (ROOT, "/driver")):
+        log = log.replace(str(place).encode(), said.encode())
+    return log
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What is done with Hermes, one function a run; its docstring is what the manifest says.
+"""What a run is: one function that uses a bot; its docstring is what the manifest says.
 
 A run gets a bot that is configured but not started. `faults` is what an import must find in what the
-run leaves behind, `{code, what, text?}`: `text` stands in the chat and in no row, or in two rows.
+run leaves behind, see `fault`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Run:
     settings: dict[str, Any]
     faults: list[dict[str, str]]
     disk_bytes: int | None = None
+    planted: str = ""  # why the fault was put in by hand, where a run of this version can't have it
 
     @property
     def name(self) -> str:
@@ -40,66 +41,29 @@ def run(
     *faults: dict[str, str],
     settings: dict[str, Any] | None = None,
     disk_bytes: int | None = None,
+    planted: str = "",
 ) -> Callable[[Callable[[Bot], None]], Callable[[Bot], None]]:
     """Make a run of a function."""
 
     def enter(do: Callable[[Bot], None]) -> Callable[[Bot], None]:
-        made = Run(do, settings or {}, list(faults), disk_bytes)
+        made = Run(do, settings or {}, list(faults), disk_bytes, planted)
         RUNS[made.name] = made
         return do
 
     return enter
 
 
-def fault(code: str, what: str, text: str = "") -> dict[str, str]:
-    return {"code": code, "what": what, **({"text": text} if text else {})}
+def fault(
+    code: str, what: str, *, shown: str = "", stored: str = "", known_from: str = ""
+) -> dict[str, str]:
+    """Say what must be found.
+
+    `shown`: stands in the chat and in no row. `stored`: stands in rows (twice, for a duplicate).
+    `known_from`: the file of Hermes that tells of it, where one does.
+    """
+    facts = {"code": code, "what": what, "shown": shown, "stored": stored, "known_from": known_from}
+    return {name: value for name, value in facts.items() if value}
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
     return {"name": name, "arguments": arguments}
-
-
-@run()
-def normal(bot: Bot) -> None:
-    """Two turns of text and one with a call of a tool, then an orderly end."""
-    bot.script(
-        {"to": "weather", "text": "It is sunny in Lisbon, 24 degrees."},
-        {"to": "umbrella", "text": "No. Take sunglasses."},
-        {
-            "to": "Which files",
-            "text": "Let me look.",
-            "calls": [call("terminal", command="echo notes.txt")],
-        },
-        {"to": "notes.txt", "text": "There is one: notes.txt."},
-    )
-    bot.start()
-    bot.turn("What is the weather?", "sunny")
-    bot.turn("Do I need an umbrella?", "sunglasses")
-    bot.turn("Which files are there?", "There is one")
-    bot.stop()
-
-
-@run(settings=STREAMING)
-def streamed(bot: Bot) -> None:
-    """The same with text that streams to the platform: sent, then edited; two calls in one message."""
-    bot.script(
-        {
-            "to": "poem",
-            "text": "Roses are red, violets are blue, the log is append-only, and so are you.",
-            "pause": 0.15,
-        },
-        {
-            "to": "Plan",
-            "text": "I write it down first.",
-            "pause": 0.15,
-            "calls": [
-                call("todo", todos=[{"id": "1", "content": "pack", "status": "pending"}]),
-                call("terminal", command="echo booked"),
-            ],
-        },
-        {"to": "booked", "text": "Your trip is booked and on the list.", "pause": 0.15},
-    )
-    bot.start()
-    bot.turn("A poem, please.", "so are you.")
-    bot.turn("Plan my trip.", "on the list.")
-    bot.stop()
