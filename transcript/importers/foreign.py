@@ -72,13 +72,19 @@ def open_database(path: Path) -> Iterator[Any]:
             finally:  # also where reading failed: it may be for that
                 if _has_content(wal) or _state(path) != before:
                     raise Changed(str(path))
-        elif _is_held(path) or not (_has_content(wal) or _has_content(journal)):
+        elif not was_left_open(path):
             yield stack.enter_context(_connected(path, "mode=ro"))
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onrecord-")))
             for file in filter(_has_content, (wal, journal, path)):
                 shutil.copyfile(file, folder / file.name)
             yield stack.enter_context(_connected(folder / path.name, "mode=rw"))
+
+
+def was_left_open(path: Path) -> bool:
+    """Tell whether a program ended with the database open, by a kill say: nobody holds what it left."""
+    beside = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
+    return any(map(_has_content, beside)) and not _is_held(path)
 
 
 def _is_in_wal_mode(path: Path) -> bool:

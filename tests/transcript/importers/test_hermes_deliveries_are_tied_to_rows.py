@@ -208,6 +208,7 @@ def test_a_message_that_is_being_answered_is_not_lost(home: HermesHome) -> None:
     asked_and_answered(home)
     home.ready(len(ANSWER), took=3.0)
     home.came_in("And now?")
+    home.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     told = imported(home.path)
 
@@ -215,11 +216,14 @@ def test_a_message_that_is_being_answered_is_not_lost(home: HermesHome) -> None:
     assert told.of("SourceFaultFound") == []
 
 
-def test_a_turn_that_the_end_of_the_gateway_cut_is_found(home: HermesHome) -> None:
+@pytest.mark.parametrize("again", [True, False])
+def test_a_turn_that_the_end_of_the_gateway_cut_is_found(home: HermesHome, again: bool) -> None:
     home.started()
     home.came_in("What is the weather?")
     home.user("What is the weather?")
-    home.started()
+    if again:
+        home.started()
+        home.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     told = imported(home.path)
 

@@ -168,7 +168,7 @@ class Exchanges:
             if same:
                 return min(same, key=lambda row: abs(row.at - at))
             if not shift and not exchange.preview.strip():
-                # Without words (a picture, a start of the gateway's own): the one that came then.
+                # Without words, but a row that has some (of a picture): the only one that came then.
                 then = [row for row in near if abs(row.at - at) < EARLY]
                 if len(then) == 1:
                     return then[0]
@@ -230,9 +230,8 @@ def _rounded(difference: int) -> int:
 
 def _same(text: str, preview: str) -> bool:
     """Tell whether a row may be the message that the log has the first characters of."""
-    if not preview.strip():
-        return False
-    flat = text.replace("\n", " ").strip()
-    words = preview.strip()
+    flat, words = text.replace("\n", " ").strip(), preview.strip()
+    if not words or not flat:
+        return words == flat
     # In a group the sender's name stands before the words, in a reply what it replies to.
     return flat.startswith(words) or words in flat

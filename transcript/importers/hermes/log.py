@@ -71,7 +71,7 @@ class Exchange:
 
     `length`: of the answer (characters), `shown`: of what was sent; `outcome`: of the sending;
     `streamed`: the user had it before it was ready; `held_back`: it wasn't to be sent; `cut`: the
-    gateway was started anew before there was an answer.
+    gateway ended before there was an answer.
     """
 
     platform: str
@@ -119,14 +119,16 @@ def _age(file: Path) -> int | None:
     return int(end) if end.isdecimal() else None
 
 
-def read(files: list[Path]) -> list[Exchange]:
-    """Return the exchanges of a log, in their order."""
+def read(files: list[Path], *, ended: bool = False) -> list[Exchange]:
+    """Return the exchanges of a log, in their order. `ended`: the gateway doesn't run any more."""
     state = _State()
     for line, name, text in _lines(files):
         _take(state, line, name, text)
         if len(state.exchanges) > EXCHANGES_LIMIT:
             del state.exchanges[: EXCHANGES_LIMIT // 2]
     _doubt(state.last)
+    if ended:
+        _cut(state)
     return state.exchanges
 
 
@@ -155,7 +157,7 @@ def _take(state: _State, line: Line, name: str, text: str) -> None:
     before, state.last = state.last, None
     if text.startswith(_START):
         _doubt(before)
-        _restarted(state)
+        _cut(state)
     elif name == "gateway.run" and (found := _INBOUND.match(text)):
         platform, user, chat, preview = found.groups()
         exchange = Exchange(platform, chat, user, _unquoted(preview), line)
@@ -212,8 +214,8 @@ def _sending(state: _State, line: Line, adapter: str, length: str, chat: str) ->
     state.sending[adapter] = state.last = exchange
 
 
-def _restarted(state: _State) -> None:
-    """The gateway was started anew: what it was at is cut."""
+def _cut(state: _State) -> None:
+    """The gateway is gone, or was started anew: what it was at is cut."""
     for waiting in state.open.values():
         for exchange in waiting:
             exchange.cut = True

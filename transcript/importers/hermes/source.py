@@ -34,7 +34,7 @@ def open_source(path: Path) -> Iterator[Source]:
     """Open a state.db, or the folder of one. Raise ImportRefused if it can't be read at all."""
     file = path / NAME if path.is_dir() else path
     # The log first: what it says was written before the database is read.
-    exchanges = log.read(log.files_beside(file.parent))
+    exchanges = log.read(log.files_beside(file.parent), ended=foreign.was_left_open(file))
     with foreign.open_database(file) as connection:
         try:
             tables = Tables(connection)
