@@ -103,9 +103,21 @@ class Case(msgspec.Struct, frozen=True):
         if not self.view.place.tracked:
             return "The session holds no delivery, so it isn't known what the user saw."
         told = [_seen(line) for line in self.lines if line.text.strip() or line.shown.strip()]
+        lost = self._lost()
+        if not told and lost:
+            return "Perhaps what is lost: nothing else of this turn is on record as sent."
         if not told:
-            return "Nothing of this turn went out: the user saw no answer."
-        return " ".join(_some(told, "lines"))
+            return "No answer: nothing of this turn is on record as sent."
+        also = ["Perhaps also what is lost of this turn."] if lost else []
+        return " ".join([*_some(told, "lines"), *also])
+
+    def _lost(self) -> bool:
+        """Tell whether an import knows of words of this turn that nobody can read any more."""
+        return any(
+            fault.code == "content-unrecoverable"
+            and self.conversation.turn_of_event(fault) == self.finding.turn
+            for _, fault in self.conversation.source_faults
+        )
 
     def next(self) -> str:
         """Say what of it the model gets with its next request."""

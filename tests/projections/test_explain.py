@@ -164,6 +164,20 @@ def test_a_fault_of_a_source_is_told_in_the_imports_words() -> None:
     assert told["from-the-future"].happened.startswith("It is new (row 9). ")
 
 
+def test_where_words_are_lost_the_user_may_have_seen_them() -> None:
+    lost = e.SourceFaultFound(
+        code="content-unrecoverable", place="gateway.log:7", detail="24 characters", turn="t1"
+    )
+    call = e.AssistantMessageProduced(turn="t1", message="m", tool_calls=[e.ToolCall("c", "run")])
+    silent = paragraphs(user("u1", "a"), lost, call, end(), *sent("d9", "It is nine."))
+    told = paragraphs(user("u1", "a"), lost, *sent("d1", "Hello.", turn="t1"))
+
+    wanted = "Perhaps what is lost: nothing else of this turn is on record as sent."
+    assert silent["content-unrecoverable"].saw == wanted
+    assert silent["unanswered-tool-call"].saw == wanted
+    assert told["content-unrecoverable"].saw == ("“Hello.” Perhaps also what is lost of this turn.")
+
+
 def test_a_contradiction_names_both_records() -> None:
     taken = uuid4()
     told = paragraphs(
