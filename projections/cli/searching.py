@@ -58,9 +58,10 @@ def search(
         with progress("records") as told:
             if rebuild:
                 searching.rebuild(log, tell=_tell, progress=told)
-            if not said:
-                return
-            hits = searching.search(log, query, tell=_tell, progress=told)
+                print("the search index is made anew", file=sys.stderr)
+            hits = searching.search(log, query, tell=_tell, progress=told) if said else []
+    if not said:
+        return
     more, hits = len(hits) > limit, hits[:limit]
     if json:
         print_json({"hits": [hit_shape(hit, said) for hit in hits], "more": more})

@@ -6,13 +6,15 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from rich.padding import Padding
 from rich.text import Text
 
 from onrecord.projections.pages.rows import row_shape, seen_of
 from onrecord.projections.pages.terminal import console, counted, mark, plain
 from onrecord.projections.search import Hit, said, snippet
 
-INDENT = "    "
+INDENT = 4
+"""Characters before what was said and the command that shows it."""
 
 
 def hit_shape(hit: Hit, words: Sequence[str]) -> dict[str, Any]:
@@ -50,8 +52,8 @@ def show_hits(hits: Sequence[Hit], words: Sequence[str], *, more: bool) -> None:
         if not hit.in_view:
             head.append("  out of the model's view", style="not bold yellow")
         page.print(head)
-        page.print(_quoted(hit, words))
-        page.print(Text(INDENT + plain(see(hit)), style="dim"), soft_wrap=True)
+        page.print(Padding(_quoted(hit, words), (0, 0, 0, INDENT), expand=False))
+        page.print(Text(" " * INDENT + plain(see(hit)), style="dim"), soft_wrap=True)
     if more:
         page.print(
             f"the newest {counted(len(hits), 'row')}; there are more: --limit, or more words"
@@ -60,7 +62,7 @@ def show_hits(hits: Sequence[Hit], words: Sequence[str], *, more: bool) -> None:
 
 def _quoted(hit: Hit, words: Sequence[str]) -> Text:
     part = snippet(said(hit.row), words)
-    quoted, at = Text(INDENT), 0
+    quoted, at = Text(), 0
     for start, end in part.marks:
         quoted.append(plain(part.text[at:start]))
         quoted.append(plain(part.text[start:end]), style="bold reverse")

@@ -28,8 +28,9 @@ def search(
     except StorageError as damaged:
         try:
             index.drop()
-            told(f"the search index was damaged ({damaged}) and is made anew")
-            return _indexed(index, query, shown)
+            hits = _indexed(index, query, shown)
+            told(f"the search index was damaged and is made anew ({damaged})")
+            return hits
         except StorageError as error:
             why = error
     told(f"no search index can be kept ({why}); each session is read instead, which takes longer")

@@ -176,7 +176,7 @@ def remove_some(connection: Any, number: int, limit: int) -> bool:
     first = number << _PLACE_BITS
     row = connection.execute(
         "SELECT max(id) FROM (SELECT id FROM search_turns WHERE id >= ? AND id < ? "
-        "ORDER BY id LIMIT ?) AS some",
+        "ORDER BY id LIMIT ?) AS portion",
         (first, (number + 1) << _PLACE_BITS, limit),
     ).fetchone()
     set_unmerged(connection)

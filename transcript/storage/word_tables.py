@@ -68,7 +68,7 @@ _OF_FTS5 = tuple(f"search_words_{name}" for name in ("data", "idx", "docsize", "
 
 
 def format_of(connection: Any) -> int:
-    """Return the format of the index that is there, 0 if there is none. Raise the driver's errors."""
+    """Return the format of the index that is there, 0 if there is none, -1 if it doesn't say."""
     if connection.dialect.name == "sqlite":
         asked = "SELECT 1 FROM sqlite_master WHERE name LIKE 'search\\_%' ESCAPE '\\'"
     else:
@@ -78,7 +78,8 @@ def format_of(connection: Any) -> int:
         )
     if connection.execute(asked).fetchone() is None:
         return 0
-    return int(connection.execute("SELECT format FROM search_index").fetchone()[0])
+    row = connection.execute("SELECT format FROM search_index").fetchone()
+    return -1 if row is None else int(row[0])
 
 
 def create(connection: Any) -> None:
