@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 FIXTURES = Path(__file__).parents[1] / "transcript" / "importers" / "fixtures"
 
 BEGAN = 1_796_000_000
+
+
+def settled(source: Path, into: Path) -> Path:
+    """Copy a file, or a folder of them, as it is when nobody has written to it for long."""
+    target = into / source.name
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy(source, target)
+    for path in (target, *target.rglob("*")):
+        os.utime(path, (BEGAN, BEGAN))
+    return target
 
 
 class Lines:

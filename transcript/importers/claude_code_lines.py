@@ -92,7 +92,8 @@ class Conversation:
                 self.rows.add(said, response.at, response.place)
             return
         self._flush()
-        self.rows.finish(self._at)
+        if still:  # else how the turn ends may follow
+            self.rows.finish(self._at)
 
     def _start(self, line: Line) -> None:
         if not self._started:

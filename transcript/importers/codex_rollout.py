@@ -83,8 +83,10 @@ class Rollout:
         if self._open and not still:  # the rest of the response may follow: say what there is of it
             self._recovered("\n\n".join(self._open))
             return
+        self._end_response()
         self._tell_shown()
-        self._items.finish()
+        if still:  # else how the turn ends may follow
+            self._rows.finish(self._at)
 
     # --- items -----------------------------------------------------------------------------------
 
@@ -115,6 +117,7 @@ class Rollout:
             self._program(key, item)
             return
         self._end_response()
+        self._tell_shown()
         self._items.read(key, item, self._at, self._place)
         self._turns.append(key)
 

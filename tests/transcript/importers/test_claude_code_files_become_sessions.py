@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
+import pytest
 from foreign_imports import Log, imported
-from session_lines import FIXTURES, ClaudeFile
+from session_lines import FIXTURES, ClaudeFile, settled
 
 from onrecord.transcript.importers import claude_code
 from onrecord.transcript.importers.running import importer_of
 from onrecord.transcript.log import TranscriptLog
 
-PROJECT = FIXTURES / "claude-code" / "-home-user-project"
+REAL = FIXTURES / "claude-code" / "-home-user-project"
 COMPACTED = "dfaed6f7-5971-4365-9f9e-a34354bd5040"
 TAKEN_BACK = "94c4b46b-7e29-40e3-8180-cb9e420d60c8"
 FORK = "d4aef0ca-99a7-41a7-9685-68c04354c10a"
 AGENT = f"{TAKEN_BACK}/abc153a79b5f5d26d"
 
 
-def test_a_project_is_known_and_each_file_is_a_session() -> None:
-    with TranscriptLog.open("sqlite://") as log:
-        done = Log(log).take(claude_code, PROJECT)
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return settled(REAL, tmp_path)
 
-    assert importer_of(PROJECT) is claude_code
+
+def test_a_project_is_known_and_each_file_is_a_session(project: Path) -> None:
+    with TranscriptLog.open("sqlite://") as log:
+        done = Log(log).take(claude_code, project)
+
+    assert importer_of(project) is claude_code
     assert sorted(done.sessions) == sorted([COMPACTED, TAKEN_BACK, FORK, AGENT])
     assert done.faults == {"synthetic-in-source": 1}
 
 
-def test_a_response_on_several_lines_is_one_row_and_its_results_follow() -> None:
-    session = imported(claude_code, PROJECT, COMPACTED)
+def test_a_response_on_several_lines_is_one_row_and_its_results_follow(project: Path) -> None:
+    session = imported(claude_code, project, COMPACTED)
 
     assert session.rows[2:8] == [
         ("user", "Please USE TOOLS now"),
@@ -48,8 +53,8 @@ def test_a_response_on_several_lines_is_one_row_and_its_results_follow() -> None
     ]
 
 
-def test_an_interrupt_is_an_outcome_and_no_message() -> None:
-    session = imported(claude_code, PROJECT, COMPACTED)
+def test_an_interrupt_is_an_outcome_and_no_message(project: Path) -> None:
+    session = imported(claude_code, project, COMPACTED)
 
     assert [event.outcome for event in session.of("TurnFinalized")] == [
         "completed", "completed", "interrupted", "completed",
@@ -60,16 +65,16 @@ def test_an_interrupt_is_an_outcome_and_no_message() -> None:
     assert not any("interrupted by user" in text for _, text in session.rows)
 
 
-def test_a_compaction_gives_the_model_its_summary() -> None:
-    session = imported(claude_code, PROJECT, COMPACTED)
+def test_a_compaction_gives_the_model_its_summary(project: Path) -> None:
+    session = imported(claude_code, project, COMPACTED)
 
     assert [role for role, _ in session.view] == ["summary", "user", "assistant"]
     assert session.view[0][1].startswith("This session is being continued")
     assert session.view[1:] == [("user", "Fine, go on"), ("assistant", "Answer 6.")]
 
 
-def test_what_was_taken_back_leaves_the_model_and_stays_on_record() -> None:
-    session = imported(claude_code, PROJECT, TAKEN_BACK)
+def test_what_was_taken_back_leaves_the_model_and_stays_on_record(project: Path) -> None:
+    session = imported(claude_code, project, TAKEN_BACK)
 
     assert ("user", "Second question") in session.rows
     assert ("assistant", "Answer 11.") in session.rows
@@ -77,21 +82,20 @@ def test_what_was_taken_back_leaves_the_model_and_stays_on_record() -> None:
     assert ("user", "Second question") not in session.view
 
 
-def test_a_subagent_is_a_session_of_its_own_that_names_its_parent() -> None:
-    session = imported(claude_code, PROJECT, AGENT)
+def test_a_subagent_is_a_session_of_its_own_that_names_its_parent(project: Path) -> None:
+    session = imported(claude_code, project, AGENT)
 
     assert session.rows[0] == ("user", "Count to three.")
     assert session.of("SessionStarted")[0].parent == TAKEN_BACK
 
 
-def test_a_file_comes_with_its_subagents(tmp_path: Path) -> None:
-    shutil.copytree(PROJECT, tmp_path, dirs_exist_ok=True)
-    beside = ClaudeFile(tmp_path / "agent-a2.jsonl")
+def test_a_file_comes_with_its_subagents(project: Path) -> None:
+    beside = ClaudeFile(project / "agent-a2.jsonl")
     beside.user("u", "Look there", isSidechain=True, sessionId=TAKEN_BACK, agentId="a2")
-    ClaudeFile(tmp_path / "agent-a3.jsonl").user("u", "Else", isSidechain=True, sessionId="other")
+    ClaudeFile(project / "agent-a3.jsonl").user("u", "Else", isSidechain=True, sessionId="other")
 
     with TranscriptLog.open("sqlite://") as log:
-        done = Log(log).take(claude_code, tmp_path / f"{TAKEN_BACK}.jsonl")
+        done = Log(log).take(claude_code, project / f"{TAKEN_BACK}.jsonl")
 
     assert done.sessions == [TAKEN_BACK, AGENT, f"{TAKEN_BACK}/a2"]
 

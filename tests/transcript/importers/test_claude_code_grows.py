@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from foreign_imports import Log, imported
-from session_lines import FIXTURES, ClaudeFile, use
+from session_lines import BEGAN, FIXTURES, ClaudeFile, use
 
 from onrecord.transcript.importers import claude_code
 from onrecord.transcript.log import TranscriptLog
@@ -33,11 +34,11 @@ def test_line_by_line_it_comes_to_the_same_as_the_whole(
         file.write_bytes(b"".join(lines[:count]))
         log.take(claude_code, file)
 
-    again = log.take(claude_code, file)
-    name = again.sessions[0]
-    grown, whole = log.session(name), imported(claude_code, real, name)
+    os.utime(file, (BEGAN, BEGAN))
+    name = log.take(claude_code, file).sessions[0]
+    grown, whole = log.session(name), imported(claude_code, file, name)
 
-    assert again.added == 0
+    assert log.take(claude_code, file).added == 0
     assert grown.view == whole.view
     assert grown.rows == whole.rows
     assert grown.found == whole.found
