@@ -1,6 +1,6 @@
 """What was sent, over all sessions of a log: to whom, when, with which outcome.
 
-    for sent in delivered(log, Wanted(platform="telegram"), jobs=2): ...
+    for sent in delivered(log, Wanted(platform="telegram"), whole, jobs=2): ...
 
 A session that is stored is brought up to its newest record there, and its histories are read, some turns
 at a time. Any other is folded from its records, unless it has so many that it is stored first.
@@ -85,6 +85,11 @@ class Wanted(msgspec.Struct, frozen=True):
 
 Tell = Callable[[Sent], T]
 """Makes of a delivery what is told of it, in whichever process it is read: a module's function."""
+
+
+def whole(sent: Sent) -> Sent:
+    """Tell all of a delivery."""
+    return sent
 
 
 def delivered(

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from onrecord.projections.bulk import uncollected
 from onrecord.projections.stored.places import Place
+from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
 
 T = TypeVar("T")
@@ -110,7 +111,15 @@ def _shared(
 def _answered(
     log: TranscriptLog, ask: Ask[T], share: Sequence[Place], future: Any
 ) -> tuple[Sequence[Place], Iterable[T]]:
-    return share, ask(log, share[0]) if future is None else future.result()
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return share, ask(log, share[0]) if future is None else future.result()
+    except BrokenProcessPool as error:
+        raise OnRecordError(
+            "a process that shared the work ended before it was done (was it killed, or out of "
+            "memory?); try again with --jobs 1"
+        ) from error
 
 
 def _shares(places: Iterable[Place], long: int) -> Iterator[list[Place]]:

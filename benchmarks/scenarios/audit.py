@@ -28,6 +28,7 @@ EVENTS_A_TURN = 5
 IN_DOUBT_EVERY = 100
 """Turns of which one's delivery stays in doubt."""
 JOBS = 2
+TAG = "t"
 TO = Target(platform="telegram", account="bot", chat="c1")
 
 
@@ -50,9 +51,8 @@ def fill(task: Task) -> Figures:
     each = task.options["events"] // sessions // EVENTS_A_TURN
     with TranscriptLog.open(Path(task.folder, "log.db")) as log:
         for number in range(sessions):
-            said = enumerate(turns(each, "t"))
-            for batch in batches(said, TURNS_A_BATCH):
-                log.append(f"s{number}", *(e for n, turn in batch for e in _events(n, turn)))
+            for batch in batches(turns(each, TAG), TURNS_A_BATCH):
+                log.append(f"s{number}", *(event for turn in batch for event in _events(turn)))
         return {"events": log.last_position()}
 
 
@@ -82,8 +82,9 @@ def audited(task: Task) -> Figures:
     }
 
 
-def _events(number: int, turn: SaidTurn) -> Iterator[Event]:
+def _events(turn: SaidTurn) -> Iterator[Event]:
     name = turn.name
+    number = int(name.removeprefix(f"{TAG}-"))
     answer, delivery = f"{name}/1", f"{name}/d"
     yield UserMessageReceived(message=name, text=turn.question, sender="u1")
     yield AssistantMessageProduced(turn=name, message=answer, text=turn.answer)

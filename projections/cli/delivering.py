@@ -75,7 +75,7 @@ def deliveries(
 
     In CSV a cell that begins with = + - or @ gets a ' before it; JSON and Parquet have texts as they are.
     """
-    from onrecord.projections.delivered import Wanted, delivered
+    from onrecord.projections.delivered import Wanted, delivered, whole
     from onrecord.projections.pages import deliveries as pages
     from onrecord.projections.sweeping import processors
 
@@ -88,7 +88,7 @@ def deliveries(
     )  # fmt: skip
     check_output(form, out)
     hide = _redaction(redact_key, names=redact_ids) if redact or redact_ids or redact_key else None
-    tell: Tell[Any] = _as_it_is
+    tell: Tell[Any] = whole
     if form != "table":
         tell = pages.delivery_json if form == "json" else pages.delivery_row
     left_out: list[LeftOut] = []
@@ -125,10 +125,6 @@ def _write(form: str, session: str | None, told: Iterator[Any], file: TextIO) ->
 
 def _told(hide: Redaction | None, tell: Tell[T], sent: Sent) -> T:
     return tell(sent if hide is None else hide(sent))
-
-
-def _as_it_is(sent: Sent) -> Sent:
-    return sent
 
 
 def _readable(told: Iterable[T | LeftOut], left_out: list[LeftOut]) -> Iterator[T]:
