@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from onrecord.projections.cli.command import Json, app, fail, known, open_log
-from onrecord.projections.cli.output import Out, check_output, one_of, output, write_rows
+from onrecord.projections.cli.output import Jobs, Out, check_output, one_of, output, write_rows
 from onrecord.projections.cli.times import moment_of
 from onrecord.projections.findings import CODES
 from onrecord.projections.pages.terminal import plain, progress
@@ -38,9 +38,7 @@ def audit(
         str | None, typer.Option(help="Of sessions that came from there or were answered there.")
     ] = None,
     code: Annotated[list[str] | None, typer.Option(help="Of this code; may be repeated.")] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes that share the work; one a core without.")
-    ] = None,
+    jobs: Jobs = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="From the records alone, whatever is stored.")
     ] = False,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_args
 import typer
 
 from onrecord.projections.cli.command import Json, app, fail, known, open_log
-from onrecord.projections.cli.output import Out, check_output, one_of, output, write_rows
+from onrecord.projections.cli.output import Jobs, Out, check_output, one_of, output, write_rows
 from onrecord.projections.cli.times import moment_of
 from onrecord.projections.deliveries import Status
 from onrecord.projections.pages.terminal import plain, progress
@@ -59,9 +59,7 @@ def deliveries(
         Path | None,
         typer.Option(metavar="FILE", help="The key of the digests; without, one that isn't kept."),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes that share the work; one a core without.")
-    ] = None,
+    jobs: Jobs = None,
     shape: Annotated[
         str,
         typer.Option(
@@ -104,10 +102,14 @@ def deliveries(
             name = session and hide.name("session", session) if hide else session
             _write(form, name, _readable(sent, left_out), file)
     for one in left_out:
-        told_of = ", ".join(map(str, one.versions[:3])) + (" …" if one.versions[3:] else "")
-        message = f"session {one.session!r}: what stands at version {told_of} can't be read"
-        print(f"onrecord: {plain(message)}; `onrecord verify` tells more", file=sys.stderr)
+        _say_left_out(one)
     raise typer.Exit(2 if left_out else 0)
+
+
+def _say_left_out(one: LeftOut) -> None:
+    versions = ", ".join(map(str, one.versions[:3])) + (" …" if one.versions[3:] else "")
+    message = f"session {one.session!r}: what stands at version {versions} can't be read"
+    print(f"onrecord: {plain(message)}; `onrecord verify` tells more", file=sys.stderr)
 
 
 def _write(form: str, session: str | None, told: Iterator[Any], file: TextIO) -> None:

@@ -16,6 +16,9 @@ from onrecord.projections.pages.tabular import Column, Row, write_csv
 from onrecord.projections.pages.terminal import is_database, open_private
 
 Out = Annotated[Path | None, typer.Option(help="Write here instead of the terminal.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Processes that share the work; one a core without.")
+]
 
 
 def one_of(option: str, given: str, known: str) -> str:
