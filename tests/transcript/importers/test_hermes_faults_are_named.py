@@ -6,13 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
 from kept_runs import kept_runs, manifest, unpack
+
 from onrecord.projections.findings import findings
 from onrecord.projections.transcript import build
 from onrecord.transcript.importers.running import import_source, importer_of
 from onrecord.transcript.log import TranscriptLog
-
 
 LOST = {"content-unrecoverable", "delivered-not-in-source"}
 FOLLOWS = {"alternation-broken-in-source"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,3 +97,42 @@ def test_import_after_each_step_equals_one_import(tmp_path: Path, story: list[St
     assert told.view == whole.view
     assert told.deliveries == whole.deliveries
     assert sorted(told.found) == sorted(whole.found)
+
+
+# Hermes beside us, with a SQLite of its own: a turn for each line that it is given.
+WRITER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+insert = "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', ?, ?, 5)"
+for line in sys.stdin:
+    db.execute(insert, ("user", "question " + line.strip()))
+    db.execute(insert, ("assistant", "answer " + line.strip()))
+    print("done", flush=True)
+"""
+
+
+def test_a_database_is_read_while_hermes_writes_to_it(tmp_path: Path) -> None:
+    home = HermesHome(tmp_path / "home")
+    home.session()
+    home.database.close()
+    command = [sys.executable, "-c", WRITER, str(home.path / "state.db")]
+    with (
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as hermes,
+        TranscriptLog.open("sqlite://") as log,
+    ):
+        assert hermes.stdin is not None
+        assert hermes.stdout is not None
+        for turn in range(20):
+            hermes.stdin.write(f"{turn}\n")
+            hermes.stdin.flush()
+            assert hermes.stdout.readline() == "done\n"
+            files = [home.path / name for name in ("state.db", "state.db-wal")]
+            before = [file.read_bytes() for file in files]
+            told = imported(home.path, log)
+
+            assert len(told.rows) == 2 * (turn + 1)
+            assert [file.read_bytes() for file in files] == before
+        hermes.stdin.close()
+    assert told.rows == imported(home.path).rows

@@ -264,3 +264,28 @@ def test_a_database_of_something_else_is_refused_with_a_reason(tmp_path: Path) -
 
     with pytest.raises(ImportRefused, match=r"no messages\.id, messages\.role"):
         imported(tmp_path)
+
+
+def test_rows_of_a_damaged_page_are_told_and_the_others_read(home: HermesHome) -> None:
+    for trigger in ("messages_fts_insert", "messages_fts_trigram_insert"):
+        home.run(f"DROP TRIGGER {trigger}")
+    for n in range(200):
+        home.user(f"question {n} " + "q" * 200)
+        home.assistant(f"answer {n} " + "a" * 200)
+    home.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = home.database.execute("PRAGMA page_size").fetchone()[0]
+    home.database.close()
+    path = home.path / "state.db"
+    data = bytearray(path.read_bytes())
+    at = data.index(b"answer 100 ") // size
+    data[at * size : (at + 1) * size] = bytes(size)
+    path.write_bytes(data)
+
+    told = imported(home.path)
+
+    lost = [place for code, place in told.found if code == "unreadable-in-source"]
+    assert 0 < len(lost) < 40
+    assert "messages 202" in lost
+    assert {text.split(" q")[0] for role, text in told.rows if role == "user"} >= {
+        "question 0", "question 199",
+    }  # fmt: skip
