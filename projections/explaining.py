@@ -135,7 +135,7 @@ def _steps(
             shown_by.setdefault(version, set()).add(finding.turn)
     contradicted = {event.conflicts_with: conversation.turn_of_event(event)
                     for _, event in conversation.conflicts}  # fmt: skip
-    replay = Replay()
+    replay = Replay(only=steps)
     for recorded in records:
         step = replay.take(recorded)
         delivery = conversation.deliveries.get(getattr(recorded.event, "delivery", ""))

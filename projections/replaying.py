@@ -4,12 +4,13 @@
     for recorded in log.read("chat-1"):
         step = replay.take(recorded)
 
-A step costs what the turns cost that its event changed, however long the session is.
+A step costs what the turns cost that its event changed, however long the session is; an event that
+is skipped costs what it takes to fold it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 
 import msgspec
@@ -40,10 +41,15 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 class Replay:
-    """The fold of a session, and the rows as they stood before the event to come."""
+    """The fold of a session, and the rows as they stood before the event to come.
 
-    def __init__(self) -> None:
+    `only`: the turns whose rows are looked at, all without it.
+    """
+
+    def __init__(self, only: Collection[str] | None = None) -> None:
         self.conversation = Conversation()
+        self._only = only
+        self._skipped = False
         self._at: datetime | None = None
         self._rows: dict[str, list[Row]] = {}
         self._closed: set[str] = set()
@@ -53,6 +59,8 @@ class Replay:
 
     def take(self, recorded: Recorded) -> Replayed:
         """Take the session's next record in; return what it changed."""
+        if self._skipped:
+            self._catch_up()
         conversation = self.conversation
         conversation.apply(recorded)
         delay = self._delay(time_of(recorded))
@@ -68,6 +76,20 @@ class Replay:
         turn = turn_of(conversation, recorded.event)
         return Replayed(recorded, at, delay, turn, changes, tuple(self._newly_closed(turns)))
 
+    def skip(self, recorded: Recorded) -> None:
+        """Take the session's next record in, whatever it changes."""
+        self.conversation.apply(recorded)
+        self._delay(time_of(recorded))
+        self._skipped = True
+
+    def _catch_up(self) -> None:
+        """Let the rows be as they stand after what was skipped."""
+        self._skipped = False
+        turns = self._touched()
+        self._summary = self._summary_row()
+        self._rows.update((name, self._shown(name)) for name in turns)
+        self._closed.update(dict(self._newly_closed(turns)))
+
     def _delay(self, at: datetime | None) -> float | None:
         before, self._at = self._at, at or self._at
         return None if at is None or before is None else (at - before).total_seconds()
@@ -75,11 +97,13 @@ class Replay:
     def _touched(self) -> list[str]:
         """Return the turns whose rows may be others now, in order."""
         conversation = self.conversation
-        changed = conversation.take_changed()
+        changed: Collection[str] = conversation.take_changed()
         compaction, hidden = conversation.compaction(), len(conversation.hidden)
         if compaction is not self._compaction or hidden != self._hidden:
             self._compaction, self._hidden = compaction, hidden
-            return list(conversation.turns)
+            changed = conversation.turns
+        if self._only is not None:
+            changed = [name for name in self._only if name in changed]
         return sorted(changed, key=lambda name: conversation.turns[name].order)
 
     def _summary_row(self) -> list[Row]:
@@ -93,7 +117,7 @@ class Replay:
             return []
         return conversation.view_of(name).rows
 
-    def _newly_closed(self, turns: Iterable[str]) -> Iterable[tuple[str, str]]:
+    def _newly_closed(self, turns: Iterable[str]) -> Iterator[tuple[str, str]]:
         for name in turns:
             final = self.conversation.turns[name].final
             if final is not None and name not in self._closed:

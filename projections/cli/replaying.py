@@ -82,9 +82,10 @@ def _between(log: TranscriptLog, session: str, first: int, last: int | None) -> 
 
     replay = Replay()
     for recorded in log.read(session, limit=last):
-        one = replay.take(recorded)
-        if recorded.version >= first:
-            yield one
+        if recorded.version < first:
+            replay.skip(recorded)
+        else:
+            yield replay.take(recorded)
 
 
 def _show(session: str, steps: Iterator[Replayed], *, step: bool) -> None:

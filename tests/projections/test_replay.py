@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from histories import HISTORIES, recorded
 from onrecord.projections.conversation import Conversation
+from onrecord.projections.differences import Difference
 from onrecord.projections.replaying import Replay, Replayed
 from onrecord.projections.rows import Row
 from onrecord.transcript import events as e
@@ -47,6 +49,32 @@ def test_the_changes_add_up_to_the_rows(events: list[e.Event]) -> None:
                 rows[change.after.id] = change.after
         wanted = {row.id: plainly(row) for row in conversation.rows()}
         assert {ident: plainly(row) for ident, row in rows.items()} == wanted
+
+
+@given(HISTORIES, st.integers(0, 30))
+def test_what_is_skipped_changes_nothing_of_what_is_shown(events: list[e.Event], cut: int) -> None:
+    records = recorded(events)
+    whole, late = Replay(), Replay()
+
+    wanted = [whole.take(record) for record in records][cut:]
+    for record in records[:cut]:
+        late.skip(record)
+    assert [late.take(record) for record in records[cut:]] == wanted
+
+
+@given(HISTORIES)
+def test_one_turn_alone_changes_as_it_does_among_others(events: list[e.Event]) -> None:
+    whole, alone = Replay(), Replay(only=["t1"])
+
+    for record in recorded(events):
+        wanted = [one for one in whole.take(record).changes if is_of(one, "t1")]
+        assert [one for one in alone.take(record).changes if is_of(one, "t1")] == wanted
+
+
+def is_of(change: Difference, turn: str) -> bool:
+    """Tell whether a change is of a turn's rows, which it neither left nor came from elsewhere."""
+    sides = [side for side in (change.before, change.after) if isinstance(side, Row)]
+    return all(side.turn == turn for side in sides)
 
 
 def plainly(row: Row) -> Row:
