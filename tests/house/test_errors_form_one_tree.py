@@ -15,7 +15,10 @@ BRANCH = re.compile(r"^ {4}(?P<lead>(?:│   |    )*)[├└]── (?P<name>\w+
 ELSEWHERE = re.compile(r"\(raised by (?P<module>[\w.]+)\)")
 ROOT = "OnRecordError"
 # Errors between two modules of one folder, which no caller ever sees.
-INTERNAL = {"CommitUnclear", "Damaged", "Overtaken", "Poisoned", "Superseded", "Touched"}
+INTERNAL = {
+    "Changed", "CommitUnclear", "Damaged", "Overtaken", "Poisoned", "Superseded", "Touched",
+    "Unreadable",
+}  # fmt: skip
 
 
 def drawn_tree(docstring: str) -> dict[str, str]:

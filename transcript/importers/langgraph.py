@@ -67,14 +67,13 @@ class Threads:
             first = next(entries, None)
             if first is None:
                 continue
-            yield name, chain(_begun(name, parent, namespace), [first], entries)
+            begun = _begun(name, parent, namespace, first[1]) if namespace else []
+            yield name, chain(begun, [first], entries)
 
 
-def _begun(name: str, thread: str, namespace: str) -> list[Entry]:
+def _begun(name: str, thread: str, namespace: str, at: int | None) -> list[Entry]:
     """Say of which thread a graph is a part."""
-    if not namespace:
-        return []
     rows = ThreadRows(FORMAT, name)
     started = SessionStarted(parent=thread, title=namespace)
-    rows.add(started, None, f"checkpoints of {namespace}")
+    rows.add(started, at, f"checkpoints of {namespace}")
     return rows.take()

@@ -96,10 +96,11 @@ class Sessions:
         """Iterate over the entries of one session, or of one branch of it."""
         items = Items(rows)
         reading = _Reading(table, rows, items)
-        if rows.session != parent:
-            started = SessionStarted(parent=parent, title=branch)
-            rows.add(started, None, f"message_structure {branch}")
+        began = rows.session == parent
         for row in table.rows(session, branch):
+            if not began:
+                started, began = SessionStarted(parent=parent, title=branch), True
+                rows.add(started, microseconds(row.at), f"message_structure {branch}")
             reading.take(row)
             yield from rows.take()
         if gone := table.gone_at_the_end(session, branch):

@@ -6,32 +6,25 @@ PYTHON_OF_LANGGRAPH drive.py OUT_FOLDER MODEL_URL [RUN …]
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 import httpx
+from chat_graphs import Chat, Deltas, Summarised, chat_graph, weather
 from keeping import Runs, full_disk, killed, say
 from langchain_core.messages import (  # type: ignore[import-not-found, unused-ignore]
     AIMessage,
     HumanMessage,
     RemoveMessage,
     SystemMessage,
-    convert_to_openai_messages,
-)
-from langchain_core.tools import (  # type: ignore[import-not-found, unused-ignore]
-    tool,
-)
-from langgraph.channels.delta import (  # type: ignore[import-not-found, unused-ignore]
-    DeltaChannel,
 )
 from langgraph.checkpoint.sqlite import (  # type: ignore[import-not-found, unused-ignore]
     SqliteSaver,
@@ -44,7 +37,6 @@ from langgraph.graph import (  # type: ignore[import-not-found, unused-ignore]
 )
 from langgraph.graph.message import (  # type: ignore[import-not-found, unused-ignore]
     REMOVE_ALL_MESSAGES,
-    _messages_delta_reducer,
 )
 from langgraph.prebuilt import (  # type: ignore[import-not-found, unused-ignore]
     ToolNode,
@@ -54,7 +46,6 @@ from langgraph.types import (  # type: ignore[import-not-found, unused-ignore]
     Command,
     interrupt,
 )
-from typing_extensions import TypedDict
 
 DATABASE = "checkpoints.db"
 LOG = {
@@ -71,83 +62,6 @@ COUNT = {
 STILL = {"to": "Are you still there?", "text": "Yes. What did I say before?"}
 
 RUNS = Runs("langgraph", DATABASE, f"{DATABASE}-wal")
-
-
-class Summarised(MessagesState):  # type: ignore[misc, unused-ignore]
-    """A state that keeps a summary of the messages that it dropped."""
-
-    summary: str
-
-
-class Deltas(TypedDict):
-    """A state whose messages are stored as what each step adds."""
-
-    messages: Annotated[list[Any], DeltaChannel(_messages_delta_reducer, snapshot_frequency=3)]
-
-
-@tool  # type: ignore[untyped-decorator, unused-ignore]
-def weather(city: str) -> str:
-    """Tell the weather of a city."""
-    return {"Oslo": "rain, 4 degrees", "Rome": "sun, 21 degrees"}[city]
-
-
-class Chat:
-    """A node that asks the model, and streams what it says."""
-
-    def __init__(self, url: str, shown: Callable[[str], None] | None = None) -> None:
-        self.url = url
-        self.shown = shown
-
-    def __call__(self, state: Any) -> Any:
-        asked = {"model": "scripted", "messages": convert_to_openai_messages(state["messages"])}
-        if self.shown is None:
-            answer = httpx.post(f"{self.url}/chat/completions", json=asked).json()
-            return {"messages": [self._message(answer)]}
-        text = ""
-        with httpx.stream(
-            "POST", f"{self.url}/chat/completions", json={**asked, "stream": True}
-        ) as answer:
-            for line in answer.iter_lines():
-                if line.startswith("data: {"):
-                    choices = json.loads(line.removeprefix("data: "))["choices"]
-                    text += choices[0]["delta"].get("content", "")
-                    self.shown(text)
-        return {"messages": [AIMessage(text)]}
-
-    @staticmethod
-    def _message(answer: Any) -> Any:
-        said = answer["choices"][0]["message"]
-        used = answer["usage"]
-        calls = [
-            {
-                "name": c["function"]["name"],
-                "args": json.loads(c["function"]["arguments"]),
-                "id": c["id"],
-            }
-            for c in said.get("tool_calls", ())
-        ]
-        return AIMessage(
-            said["content"],
-            id=answer["id"],
-            tool_calls=calls,
-            usage_metadata={
-                "input_tokens": used["prompt_tokens"],
-                "output_tokens": used["completion_tokens"],
-                "total_tokens": used["total_tokens"],
-            },
-            response_metadata={"finish_reason": answer["choices"][0]["finish_reason"]},
-        )
-
-
-def chat_graph(node: Any, state: Any = MessagesState) -> Any:
-    """A graph of one node that answers, and of one that runs the tools."""
-    graph = StateGraph(state)
-    graph.add_node("chat", node)
-    graph.add_node("tools", ToolNode([weather]))
-    graph.add_edge(START, "chat")
-    graph.add_conditional_edges("chat", tools_condition)
-    graph.add_edge("tools", "chat")
-    return graph
 
 
 @contextmanager
