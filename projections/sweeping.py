@@ -12,12 +12,15 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from onrecord.projections.bulk import uncollected
 from onrecord.projections.stored.places import Place
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -30,8 +33,8 @@ SHARE = 4_000
 """Records, about, that a process takes on at once."""
 SHARES_AHEAD = 4
 """Shares a process that are under way or wait to be taken."""
-WORTHWHILE = 40_000
-"""Records from which on other processes are begun: beginning one takes as long as 20,000 records."""
+WORTHWHILE = 100_000
+"""Records from which on other processes are begun: beginning one takes as long as 40,000 records."""
 
 
 def sweep(
@@ -45,7 +48,8 @@ def sweep(
 ) -> Iterator[T]:
     """Give the answers of all sessions, in order. Raise what `ask` raises.
 
-    `jobs`: processes that share the work; `long`: a session of more records is asked in this one.
+    `jobs`: processes that share the work, this one among them; `long`: a session of more records is
+    asked in this one.
     """
     told = progress or _untold
     total = sum(place.version for place in places)
@@ -79,42 +83,65 @@ def _alone(log: TranscriptLog, places: Sequence[Place], ask: Ask[T], long: int) 
         yield share, ask(log, share[0]) if is_long else _all_answers(log, ask, share)
 
 
+class _Share(Generic[T]):
+    """Some sessions, and what came of them: in another process (`future`) or here."""
+
+    def __init__(self, places: Sequence[Place], future: Future[list[T]] | None) -> None:
+        self.places = places
+        self.future = future
+        self.answers: Iterable[T] | None = None
+
+    def take_back(self) -> bool:
+        """Tell whether no other process has begun with it; then none will."""
+        return self.answers is None and self.future is not None and self.future.cancel()
+
+
 def _shared(
     log: TranscriptLog, url: str, places: Sequence[Place], ask: Ask[T], jobs: int, long: int
 ) -> _Answered[T]:
     # Loaded where processes are wanted: a short log needs none of it.
     import multiprocessing
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import ProcessPoolExecutor
 
-    waiting: deque[tuple[Sequence[Place], Future[list[T]] | None]] = deque()
+    waiting: deque[_Share[T]] = deque()
     with ProcessPoolExecutor(
-        jobs,
+        jobs - 1,  # and this one
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_open,
         initargs=(url,),
     ) as pool:
         try:
-            for share in _shares(places, long):
-                is_long = share[0].version > long
-                future = None if is_long else pool.submit(_ask_here, ask, share)
-                waiting.append((share, future))
-                while len(waiting) > SHARES_AHEAD * jobs:
-                    yield _answered(log, ask, *waiting.popleft())
+            for some in _shares(places, long):
+                is_long = some[0].version > long
+                waiting.append(_Share(some, None if is_long else pool.submit(_ask_here, ask, some)))
+                if len(waiting) > SHARES_AHEAD * jobs:
+                    yield _next(log, ask, waiting)
             while waiting:
-                yield _answered(log, ask, *waiting.popleft())
+                yield _next(log, ask, waiting)
         finally:
-            for _, future in waiting:
-                if future is not None:
-                    future.cancel()
+            pool.shutdown(cancel_futures=True)
 
 
-def _answered(
-    log: TranscriptLog, ask: Ask[T], share: Sequence[Place], future: Any
+def _next(
+    log: TranscriptLog, ask: Ask[T], waiting: deque[_Share[T]]
 ) -> tuple[Sequence[Place], Iterable[T]]:
+    """Return the answers of the first share; while another process is at it, do those that wait."""
+    first = waiting.popleft()
+    if first.future is None:
+        return first.places, ask(log, first.places[0])
+    while first.answers is None and not first.future.done():
+        mine = next((share for share in (first, *waiting) if share.take_back()), None)
+        if mine is None:
+            break
+        mine.answers = _all_answers(log, ask, mine.places)
+    return first.places, _result(first.future) if first.answers is None else first.answers
+
+
+def _result(future: Future[list[T]]) -> list[T]:
     from concurrent.futures.process import BrokenProcessPool
 
     try:
-        return share, ask(log, share[0]) if future is None else future.result()
+        return future.result()
     except BrokenProcessPool as error:
         raise OnRecordError(
             "a process that shared the work ended before it was done (was it killed, or out of "
