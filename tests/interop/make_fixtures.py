@@ -17,7 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kept_runs import kept_runs, manifest
+
 HERE = Path(__file__).parent
+README = HERE / "README.md"
+BEGIN, END = "<!-- runs -->\n", "<!-- /runs -->"
 KEPT_ENVIRONMENTS = Path(
     os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "onrecord", "interop"
 )
@@ -78,6 +82,23 @@ def model() -> Iterator[str]:
             server.wait(STOP_SECONDS)
 
 
+def table() -> str:
+    """Say what each kept run is, in Markdown."""
+    lines = ["| run | what was done | what an import must find |", "|---|---|---|"]
+    for run in kept_runs():
+        said = manifest(run)
+        found = ", ".join(f"`{code}`" for code in sorted({each["code"] for each in said["faults"]}))
+        lines.append(f"| `{run}` | {said['what']} | {found} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(readme: str) -> str:
+    """Put the table between its marks."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return before + begin + table() + end + after
+
+
 def main() -> None:
     """Make the fixtures of the programs that are named, or of all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
@@ -88,15 +109,19 @@ def main() -> None:
         default=KEPT_ENVIRONMENTS,
         help="where the environments are, one a program (%(default)s)",
     )
+    parser.add_argument(
+        "--only-readme", action="store_true", help="drive nothing: say in README.md what there is"
+    )
     asked = parser.parse_args()
     if unknown := sorted(set(asked.program) - set(NAMES)):
         parser.error(f"{unknown[0]} is no program that is driven: say one of {', '.join(NAMES)}")
     for program in PROGRAMS:
-        if asked.program and program.name not in asked.program:
+        if asked.only_readme or program.name not in (asked.program or NAMES):
             continue
         python = python_of(program, asked.venvs)
         with model() as url:
             subprocess.run([python, program.driver, program.fixtures, url], check=True)
+    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
