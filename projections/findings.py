@@ -135,10 +135,8 @@ def _of_delivery(line: Line, *, closed: bool, over: bool) -> Iterator[_Found]:
         yield "partly-delivered", line.versions, "the user got a beginning of this text"
     if over and line.status == "in_doubt":
         yield "delivery-in-doubt", line.versions, "nobody knows whether the user got this text"
-    imported = any(delivery.imported for delivery in line.deliveries)
-    if imported and line.origin == "delivered" and line.shown.strip():
-        detail = "the user read this text, and the source has no row of it"
-        yield "delivered-not-in-source", line.versions, detail
+    if line.shown.strip() and any(delivery.imported for delivery in line.deliveries):
+        yield from _of_source(line)
     if _differs(line):
         yield "delivered-differs", line.versions, "the user read another text than was produced"
     if len(line.takes) > 1:
@@ -147,6 +145,17 @@ def _of_delivery(line: Line, *, closed: bool, over: bool) -> Iterator[_Found]:
         for text, times in whole.items():
             if text and times > 1:
                 yield "delivered-twice", line.versions, "the user got this text more than once"
+
+
+def _of_source(line: Line) -> Iterator[_Found]:
+    """Find what an imported transcript lacks of what it says was delivered."""
+    detail = ""
+    if line.origin == "delivered":
+        detail = "the user read this text, and the source has no row of it"
+    elif line.core and _differs(line) and line.shown.strip().startswith(line.core):
+        detail = "the user read more than the source's row has"
+    if detail:
+        yield "delivered-not-in-source", line.versions, detail
 
 
 def _of_final(shown: TurnView) -> Iterator[_Found]:

@@ -105,7 +105,7 @@ def test_a_footer_that_the_transcript_lacks_is_found(home: HermesHome) -> None:
 
     told = imported(home.path)
 
-    assert [code for code, _ in told.found] == ["delivered-differs"]
+    assert [code for code, _ in told.found] == ["delivered-differs", "delivered-not-in-source"]
 
 
 def test_an_answer_in_two_rows_that_went_out_as_one_is_delivered_whole(home: HermesHome) -> None:
