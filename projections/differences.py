@@ -95,13 +95,25 @@ def words_between(before: str, after: str) -> list[Word]:
     if len(middle) + len(other) > WORDS_COMPARED:
         found.extend((("-", "".join(middle)), ("+", "".join(other))))
     else:
-        for tag, i, i2, j, j2 in _blocks(middle, other):
-            if tag == "equal":
-                found.append(("=", "".join(middle[i:i2])))
-            else:
-                found.extend((("-", "".join(middle[i:i2])), ("+", "".join(other[j:j2]))))
+        found.extend(_changed_words(middle, other))
     found.append(("=", "".join(old[len(old) - end :])))
     return [word for word in found if word[1]]
+
+
+def _changed_words(old: Sequence[str], new: Sequence[str]) -> list[Word]:
+    """Return what two lists of words differ in; blank space between changes is part of them."""
+    found: list[Word] = []
+    gone = come = ""
+    for tag, i, i2, j, j2 in _blocks(old, new):
+        kept = "".join(old[i:i2])
+        if tag == "equal" and kept.strip():
+            found.extend((("-", gone), ("+", come), ("=", kept)))
+            gone = come = ""
+        else:
+            gone += kept
+            come += "".join(new[j:j2])
+    found.extend((("-", gone), ("+", come)))
+    return found
 
 
 _TEXT_ALONE = {"role", "type", "content", "parts", "text"}

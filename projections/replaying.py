@@ -10,17 +10,25 @@ is skipped costs what it takes to fold it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 import msgspec
 
 from onrecord.projections.conversation import Compaction, Conversation
-from onrecord.projections.differences import Difference, compare_rows
+from onrecord.projections.differences import (
+    Difference,
+    Message,
+    compare_messages,
+    compare_rows,
+)
 from onrecord.projections.rows import Row
 from onrecord.projections.telling import time_of
 from onrecord.transcript.events import Event
 from onrecord.transcript.recorded import Recorded
+
+Sent: TypeAlias = Callable[[Sequence[Row]], list[Message]]
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -28,8 +36,8 @@ class Replayed(msgspec.Struct, frozen=True):
 
     `at`: when it happened; `delay`: seconds since the event before, None for the first and for what
     has no time of its own. `turn`: that of
-    the event, empty without one. `changes`: rows that came into the model's view, changed, or left
-    it. `closed`: turns that it closed, each with how it ended.
+    the event, empty without one. `changes`: rows (or messages) that came into the model's view,
+    changed, or left it. `closed`: turns that it closed, each with how it ended.
     """
 
     record: Recorded
@@ -43,12 +51,16 @@ class Replayed(msgspec.Struct, frozen=True):
 class Replay:
     """The fold of a session, and the rows as they stood before the event to come.
 
-    `only`: the turns whose rows are looked at, all without it.
+    `only`: the turns whose rows are looked at, all without it. `sent`: gives the messages that a
+    model is sent for all rows; then the changes are those of the messages, and each step costs what
+    it takes to make them.
     """
 
-    def __init__(self, only: Collection[str] | None = None) -> None:
+    def __init__(self, only: Collection[str] | None = None, sent: Sent | None = None) -> None:
         self.conversation = Conversation()
         self._only = only
+        self._sent = sent
+        self._messages = [] if sent is None else sent([])
         self._skipped = False
         self._at: datetime | None = None
         self._rows: dict[str, list[Row]] = {}
@@ -66,13 +78,10 @@ class Replay:
         delay = self._delay(time_of(recorded))
         at = self._at or recorded.recorded_at
         turns = self._touched()
-        before, self._summary = self._summary, self._summary_row()
-        after = list(self._summary)
-        for name in turns:
-            before += self._rows.get(name, ())
-            shown = self._rows[name] = self._shown(name)
-            after += shown
-        changes = tuple(one for one in compare_rows(before, after) if one.kind != "same")
+        found = (
+            self._row_changes(turns) if self._sent is None else self._message_changes(self._sent)
+        )
+        changes = tuple(one for one in found if one.kind != "same")
         turn = turn_of(conversation, recorded.event)
         return Replayed(recorded, at, delay, turn, changes, tuple(self._newly_closed(turns)))
 
@@ -89,6 +98,21 @@ class Replay:
         self._summary = self._summary_row()
         self._rows.update((name, self._shown(name)) for name in turns)
         self._closed.update(dict(self._newly_closed(turns)))
+        if self._sent is not None:
+            self._messages = self._sent(self.conversation.rows())
+
+    def _row_changes(self, turns: Iterable[str]) -> Iterator[Difference]:
+        before, self._summary = self._summary, self._summary_row()
+        after = list(self._summary)
+        for name in turns:
+            before += self._rows.get(name, ())
+            shown = self._rows[name] = self._shown(name)
+            after += shown
+        return compare_rows(before, after)
+
+    def _message_changes(self, sent: Sent) -> Iterator[Difference]:
+        before, self._messages = self._messages, sent(self.conversation.rows())
+        return compare_messages(before, self._messages)
 
     def _delay(self, at: datetime | None) -> float | None:
         before, self._at = self._at, at or self._at

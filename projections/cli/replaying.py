@@ -13,7 +13,7 @@ from onrecord.projections.cli.points import Point, point_of, told, version_at, v
 from onrecord.projections.cli.showing import Profile, check_profile
 
 if TYPE_CHECKING:
-    from onrecord.projections.replaying import Replayed
+    from onrecord.projections.replaying import Replayed, Sent
     from onrecord.projections.transcript import Transcript
     from onrecord.transcript.log import TranscriptLog
 
@@ -31,6 +31,7 @@ def replay(
     end: Annotated[
         str | None, typer.Option("--to", metavar=_POINT, help="The last event to show.")
     ] = None,
+    profile: Profile = "neutral",
     step: Annotated[
         bool, typer.Option("--step", help="Wait for a key: space or enter goes on, q quits.")
     ] = False,
@@ -44,16 +45,17 @@ def replay(
 ) -> None:
     """Read a session again, event by event: what each changed in the rows that the model sees.
 
-    A + row came into its view, a ~ row changed, a - row left it, = closes a turn. With --json one
-    line an event.
+    A + row came into its view, a ~ row changed, a - row left it, = closes a turn. With --as, what
+    changed in the messages that the model would be sent. With --json one line an event.
     """
     if verify:
-        if start or end or step:
-            fail("--verify goes with no --from, --to or --step: it looks at every model call")
+        if start or end or step or profile != "neutral":
+            fail("--verify goes with no --from, --to, --as or --step: it looks at every model call")
         _verify(session, json=json)
         return
     if session is None:
         fail("Missing argument 'SESSION'; `onrecord sessions` lists them")
+    check_profile(profile)
     if step and not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail("--step waits for a key, and this is no terminal; leave it out")
     if step and json:
@@ -66,7 +68,7 @@ def replay(
         known(log, session)
         first = 1 if points[0] is None else version_from(log, session, points[0], "--from")
         last = None if points[1] is None else version_at(log, session, points[1], "--to")
-        steps = _between(log, session, first, last)
+        steps = _between(log, session, first, last, profile)
         if json:
             from onrecord.projections.pages.replay import replayed_shape
 
@@ -76,16 +78,28 @@ def replay(
             _show(session, steps, step=step)
 
 
-def _between(log: TranscriptLog, session: str, first: int, last: int | None) -> Iterator[Replayed]:
+def _between(
+    log: TranscriptLog, session: str, first: int, last: int | None, profile: str
+) -> Iterator[Replayed]:
     """Yield the steps of a session from one version to another; those before are only folded."""
     from onrecord.projections.replaying import Replay
 
-    replay = Replay()
+    replay = Replay(sent=_sender(profile))
     for recorded in log.read(session, limit=last):
         if recorded.version < first:
             replay.skip(recorded)
         else:
             yield replay.take(recorded)
+
+
+def _sender(profile: str) -> Sent | None:
+    """Return what gives the messages of a profile, None where rows are shown."""
+    if profile == "neutral":
+        return None
+    from onrecord.projections.differences import messages_of
+    from onrecord.projections.profiles import render
+
+    return lambda rows: messages_of(render(rows, profile))
 
 
 def _show(session: str, steps: Iterator[Replayed], *, step: bool) -> None:

@@ -221,6 +221,32 @@ def test_a_replay_goes_from_a_point_to_a_point(
     assert [json.loads(line)["version"] for line in done.out.splitlines()] == versions
 
 
+def test_as_a_profile_the_changes_are_those_of_its_messages(
+    command: Callable[..., Any], scenario: Callable[[str], Any]
+) -> None:
+    scenario("stopped-after-a-tool")
+
+    words = ("replay", "stopped-after-a-tool", "--as", "openai", "--from")
+    late = command(*words, "3").out
+    whole = command(*words, "1").out
+
+    assert late == (
+        "stopped-after-a-tool, times in UTC\n"
+        "2026-06-11\n"
+        "     3  09:00:02.000    +1.0 s  tool answered [c1] “12 hosts”\n"
+        '        ~ tool      {"content":"[-(No result yet.)-]{+12\n'
+        '        ~           hosts+}","role":"tool","tool_call_id":"c1"}\n'
+        "     4  09:00:03.000    +1.0 s  turn interrupted\n"
+        "        + assistant [no answer: the turn was interrupted]\n"
+        "        = turn t1 closed: interrupted\n"
+        "     5  09:00:04.000    +1.0 s  user “Never mind”\n"
+        "        + user      Never mind\n"
+        "3 events\n"
+    )
+    assert "        ~ user      [-(The conversation begins here.)-]{+Scan the network+}\n" in whole
+    assert whole.endswith("".join(late.splitlines(keepends=True)[2:-1]) + "5 events\n")
+
+
 def test_a_page_says_what_each_event_changed(
     command: Callable[..., Any], scenario: Callable[[str], Any]
 ) -> None:
@@ -254,6 +280,7 @@ def test_a_page_says_what_each_event_changed(
         (["replay", "timeout-is-in-doubt", "--to", "2026-02-30 10:00"], "not '2026-02-30 10:00'"),
         (["replay", "timeout-is-in-doubt", "--step"], "this is no terminal"),
         (["replay", "--verify", "--from", "1"], "--verify goes with no --from"),
+        (["replay", "timeout-is-in-doubt", "--as", "telex"], "no profile 'telex'"),
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(
