@@ -20,6 +20,7 @@ GRAMS_LIMIT = 80_000
 VERSIONS_AT_ONCE = 500
 """Versions that one statement looks for."""
 _PLACE_BITS = 32
+_BETWEEN = "turn >= ? AND turn < ?"
 
 # Erased since it was indexed: nothing of such a session is found until it is indexed again.
 _NOT_ERASED = (
@@ -120,15 +121,14 @@ def store(connection: Any, number: int, turns: Sequence[Turn], version: int) -> 
     `version`: up to which the session is indexed then; 0: it isn't yet.
     """
     take_turns(connection)
-    change = 0
-    for turn in turns:
-        change -= _remove(connection, turn.id, turn.id + 1)
-        change += _insert(connection, turn)
-    connection.executemany(
-        "INSERT INTO search_turns (id, digest) VALUES (?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET digest = excluded.digest",
-        [(turn.id, turn.digest) for turn in turns],
-    )
+    change = -_remove(connection, *_among([turn.id for turn in turns])) if turns else 0
+    if turns:
+        change += _insert(connection, turns)
+        connection.executemany(
+            "INSERT INTO search_turns (id, digest) VALUES (?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET digest = excluded.digest",
+            [(turn.id, turn.digest) for turn in turns],
+        )
     _advance(connection, number, version, change)
 
 
@@ -143,7 +143,7 @@ def _advance(connection: Any, number: int, version: int, change: int) -> None:
 def cut(connection: Any, number: int, turns: int) -> None:
     """Remove what is indexed of turns that a session hasn't."""
     first, last = (number << _PLACE_BITS) + turns, (number + 1) << _PLACE_BITS
-    gone = _remove(connection, first, last)
+    gone = _remove(connection, _BETWEEN, (first, last))
     connection.execute("DELETE FROM search_turns WHERE id >= ? AND id < ?", (first, last))
     connection.execute(
         "UPDATE search_sessions SET size = size - ? WHERE number = ?", (gone, number)
@@ -183,44 +183,53 @@ def remove_some(connection: Any, number: int, limit: int) -> bool:
     if row[0] is None:
         connection.execute("DELETE FROM search_sessions WHERE number = ?", (number,))
         return False
-    gone = _remove(connection, first, row[0] + 1)
+    gone = _remove(connection, _BETWEEN, (first, row[0] + 1))
     connection.execute("DELETE FROM search_turns WHERE id >= ? AND id <= ?", (first, row[0]))
     _advance(connection, number, 0, -gone)
     return True
 
 
-def _remove(connection: Any, first: int, end: int) -> int:
-    """Remove the rows of turns from a key up to another; return how many there were."""
-    of = (first, end)
+def _remove(connection: Any, which: str, of: Sequence[int]) -> int:
+    """Remove the rows of some turns; return how many there were."""
     if connection.dialect.name == "sqlite":
+        # FTS5 writes all it has at each statement that changes it, so none is said in vain.
+        any_there = f"SELECT 1 FROM search_rows WHERE {which} LIMIT 1"
+        if connection.execute(any_there, of).fetchone() is None:
+            return 0
         # No triggers: where the schema isn't trusted, older versions let none write to FTS5.
         connection.execute(
             "INSERT INTO search_words (search_words, rowid, folded) "
-            "SELECT 'delete', id, folded FROM search_rows WHERE turn >= ? AND turn < ?",
+            f"SELECT 'delete', id, folded FROM search_rows WHERE {which}",
             of,
         )
-    cursor = connection.execute("DELETE FROM search_rows WHERE turn >= ? AND turn < ?", of)
-    return int(cursor.rowcount)
+    return int(connection.execute(f"DELETE FROM search_rows WHERE {which}", of).rowcount)
 
 
-def _insert(connection: Any, turn: Turn) -> int:
+def _insert(connection: Any, turns: Sequence[Turn]) -> int:
+    """Add the rows of turns; return how many there are."""
+    entries = [(turn.id, entry) for turn in turns for entry in turn.entries]
     if connection.dialect.name == "sqlite":
         connection.executemany(
             "INSERT INTO search_rows (turn, n, role, at, folded) VALUES (?, ?, ?, ?, ?)",
-            [(turn.id, *entry) for entry in turn.entries],
+            [(id, *entry) for id, entry in entries],
         )
+        which, of = _among([turn.id for turn in turns])
         connection.execute(
             "INSERT INTO search_words (rowid, folded) "
-            "SELECT id, folded FROM search_rows WHERE turn = ?",
-            (turn.id,),
+            f"SELECT id, folded FROM search_rows WHERE {which}",
+            of,
         )
     else:
         connection.executemany(
             "INSERT INTO search_rows (turn, n, role, at, folded, grams) "
             "VALUES (?, ?, ?, ?, ?, array_to_tsvector(?::text[]))",
-            [(turn.id, *entry, _lexemes(entry.folded)) for entry in turn.entries],
+            [(id, *entry, _lexemes(entry.folded)) for id, entry in entries],
         )
-    return len(turn.entries)
+    return len(entries)
+
+
+def _among(ids: Sequence[int]) -> tuple[str, Sequence[int]]:
+    return f"turn IN ({', '.join('?' * len(ids))})", ids
 
 
 # --- finding -------------------------------------------------------------------------------------
