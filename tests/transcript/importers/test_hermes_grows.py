@@ -135,4 +135,4 @@ def test_a_database_is_read_while_hermes_writes_to_it(tmp_path: Path) -> None:
             assert len(told.rows) == 2 * (turn + 1)
             assert [file.read_bytes() for file in files] == before
         hermes.stdin.close()
-    assert told.rows == imported(home.path).rows
+        assert imported(home.path, log).rows == imported(home.path).rows
