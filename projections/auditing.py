@@ -2,10 +2,10 @@
 
     for audited in audit(log, Asked(), jobs=2): ...
 
-A session that is stored is brought up to its newest record there, and what was found is read: its rows
-were held against the promise before they were stored, and each is compared with its digest. Any other
-is folded from its records. One of very many records is stored first: its fold would take memory by its
-length, and the store's goes on from cut to cut.
+A session that is stored up to its newest record is read there: its rows were held against the promise
+before they were stored, and each is compared with its digest. Any other is folded from its records. One
+of very many records is stored first: its fold would take memory by its length, and the store's goes on
+from cut to cut.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.recorded import Step
 from onrecord.transcript.storage.journal import microseconds
 
-LONG = 50_000
-"""Records from which on a session is stored instead of folded in memory."""
 MOST, WORST = 3, 10
 """Sessions that are told of each code, and of all."""
 
@@ -164,7 +162,7 @@ def _sources(log: TranscriptLog, place: Place, found: Collection[Finding]) -> di
 
 
 def _found(log: TranscriptLog, place: Place, *, anew: bool) -> list[Finding]:
-    if not anew and (place.projected or place.version > LONG):
+    if not anew and (place.is_stored or place.is_long):
         found = stored_in(log).sealed_findings(place.name)
         if found is not None:
             return found

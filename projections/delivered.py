@@ -2,8 +2,8 @@
 
     for sent in delivered(log, Wanted(platform="telegram"), whole, jobs=2): ...
 
-A session that is stored is brought up to its newest record there, and its histories are read, some turns
-at a time. Any other is folded from its records, unless it has so many that it is stored first.
+A session that is stored up to its newest record is read there, some turns at a time. Any other is folded
+from its records, unless it has so many that it is stored first.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.storage.journal import microseconds
 
 T = TypeVar("T")
-
-LONG = 50_000
-"""Records from which on a session is stored instead of folded in memory."""
 
 
 class Sent(DeliveryHistory, kw_only=True, omit_defaults=True):
@@ -105,7 +102,8 @@ def delivered(
     first attempt; in one of many records by turn. Raise StorageError.
     """
     ask = partial(told_of, wanted=wanted, tell=tell)
-    yield from sweep(log, places(log, session), ask, jobs=jobs, long=LONG, progress=progress)
+    found = places(log, session)
+    yield from sweep(log, found, ask, jobs=jobs, in_parts=True, progress=progress)
 
 
 def told_of(
@@ -129,11 +127,11 @@ def told_of(
 
 
 def _histories(log: TranscriptLog, place: Place) -> tuple[Iterable[int], Iterable[DeliveryHistory]]:
-    if place.projected or place.version > LONG:
+    if place.is_stored or place.is_long:
         found = stored_in(log).sent(place.name)
         if found is not None:
             aside, histories = found
-            if place.version > LONG:
+            if place.is_long:
                 return aside, histories
             return aside, sorted(histories, key=lambda history: history.versions[0])
     folded, aside = fold(log, place, Histories)

@@ -43,24 +43,23 @@ def sweep(
     ask: Ask[T],
     *,
     jobs: int = 1,
-    long: int | None = None,
+    in_parts: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[T]:
     """Give the answers of all sessions, in order. Raise what `ask` raises.
 
-    `jobs`: processes that share the work, this one among them; `long`: a session of more records is
-    asked in this one.
+    `jobs`: processes that share the work, this one among them; `in_parts`: a long session is asked in
+    this one, so that its answers never are in memory all at once.
     """
     told = progress or _untold
     total = sum(place.version for place in places)
     done = 0
     told(done, total)
-    longest = total if long is None else long
     url = log.database.url
     if jobs == 1 or total < WORTHWHILE or url is None:
-        answered = _alone(log, places, ask, longest)
+        answered = _alone(log, places, ask, in_parts=in_parts)
     else:
-        answered = _shared(log, url, places, ask, jobs, longest)
+        answered = _shared(log, url, places, ask, jobs, in_parts=in_parts)
     for share, answers in answered:
         yield from answers
         done += sum(place.version for place in share)
@@ -77,10 +76,12 @@ def processors() -> int:
 _Answered = Iterator[tuple[Sequence[Place], Iterable[T]]]
 
 
-def _alone(log: TranscriptLog, places: Sequence[Place], ask: Ask[T], long: int) -> _Answered[T]:
-    for share in _shares(places, long):
-        is_long = share[0].version > long
-        yield share, ask(log, share[0]) if is_long else _all_answers(log, ask, share)
+def _alone(
+    log: TranscriptLog, places: Sequence[Place], ask: Ask[T], *, in_parts: bool
+) -> _Answered[T]:
+    for share in _shares(places):
+        apart = in_parts and share[0].is_long
+        yield share, ask(log, share[0]) if apart else _all_answers(log, ask, share)
 
 
 class _Share(Generic[T]):
@@ -97,7 +98,13 @@ class _Share(Generic[T]):
 
 
 def _shared(
-    log: TranscriptLog, url: str, places: Sequence[Place], ask: Ask[T], jobs: int, long: int
+    log: TranscriptLog,
+    url: str,
+    places: Sequence[Place],
+    ask: Ask[T],
+    jobs: int,
+    *,
+    in_parts: bool,
 ) -> _Answered[T]:
     # Loaded where processes are wanted: a short log needs none of it.
     import multiprocessing
@@ -111,9 +118,9 @@ def _shared(
         initargs=(url,),
     ) as pool:
         try:
-            for some in _shares(places, long):
-                is_long = some[0].version > long
-                waiting.append(_Share(some, None if is_long else pool.submit(_ask_here, ask, some)))
+            for some in _shares(places):
+                apart = in_parts and some[0].is_long
+                waiting.append(_Share(some, None if apart else pool.submit(_ask_here, ask, some)))
                 if len(waiting) > SHARES_AHEAD * jobs:
                     yield _next(log, ask, waiting)
             while waiting:
@@ -149,19 +156,16 @@ def _result(future: Future[list[T]]) -> list[T]:
         ) from error
 
 
-def _shares(places: Iterable[Place], long: int) -> Iterator[list[Place]]:
-    """Give the places in portions; one of a long session is a portion of its own."""
+def _shares(places: Iterable[Place]) -> Iterator[list[Place]]:
+    """Give the places in portions; a long session is one of its own."""
     share: list[Place] = []
     size = 0
     for place in places:
-        if share and (size + place.version > SHARE or place.version > long):
+        if share and (size + place.version > SHARE or share[0].is_long):
             yield share
             share, size = [], 0
         share.append(place)
         size += place.version
-        if place.version > long:
-            yield share
-            share, size = [], 0
     if share:
         yield share
 

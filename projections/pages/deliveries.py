@@ -157,17 +157,18 @@ def _grid(some: Sequence[Sent]) -> Any:
         words = plain(sent.text[:SHOWN]) + (" …" if len(sent.text) > SHOWN else "")
         kind = "" if sent.kind == "answer" else f"[{plain(sent.kind)}] "
         facts = [kind + (words or "(nothing that the user can read)")]
-        if sent.confirmed_at is not None and sent.confirmed_at != sent.at:
-            facts.append(f"confirmed {_moment(sent.confirmed_at)}")
+        attempted, confirmed = _moment(sent.at), _moment(sent.confirmed_at)
+        if confirmed not in ("", attempted):
+            facts.append(f"confirmed {confirmed}")
         grid.add_row(
-            "  " + (_moment(sent.at) if sent.at else ""), Text(plain(to)), mark(sent.status),
+            f"  {attempted}", Text(plain(to)), mark(sent.status),
             Text("\n".join([*facts, *_known(sent)])),
         )  # fmt: skip
     return grid
 
 
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+def _moment(at: datetime | None) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if at else ""
 
 
 def _kind(definite: bool) -> str:

@@ -51,8 +51,9 @@ def show_findings(found: Sequence[Finding]) -> None:
     grid.show_header = False
     grid.columns[1].no_wrap = True
     for one in found:
-        numbers = [str(version) for version in one.versions]
-        shown = ", ".join(numbers[:3]) + (f" … {numbers[-1]}" if numbers[3:] else "")
+        first, last = one.versions[:3], one.versions[-1:]
+        between = ", " if len(one.versions) == 4 else " … "
+        shown = ", ".join(map(str, first)) + (f"{between}{last[0]}" if one.versions[3:] else "")
         code = Text(plain(one.code), style="yellow")
         grid.add_row(Text("  " + plain(one.turn)), code, shown, Text(plain(one.detail)))
     page.print(grid)

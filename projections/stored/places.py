@@ -26,6 +26,8 @@ from onrecord.transcript.log import TranscriptLog
 
 T = TypeVar("T")
 
+LONG = 20_000
+"""Records from which on a session is stored, and read in parts, instead of folded in memory."""
 AT_ONCE = 500
 """Versions that one statement looks for."""
 
@@ -56,6 +58,16 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     key: bytes
     version: int
     projected: int = 0
+
+    @property
+    def is_stored(self) -> bool:
+        """Tell whether all its records are projected."""
+        return self.projected == self.version
+
+    @property
+    def is_long(self) -> bool:
+        """Tell whether it is better stored than folded in memory."""
+        return self.version > LONG
 
 
 def places(log: TranscriptLog, session: str | None = None) -> list[Place]:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from onrecord.projections import auditing, sweeping
+from onrecord.projections import sweeping
 from onrecord.projections.auditing import Asked, audit
 from onrecord.projections.conversation import Conversation
 from onrecord.projections.findings import CODES, Finding, findings
 from onrecord.projections.stored import StoredProjections, tables
+from onrecord.projections.stored import places as stored_places
 from onrecord.transcript.events import (
     AssistantMessageProduced,
     DeliveryAttempted,
@@ -112,7 +113,7 @@ def test_a_session_of_many_records_is_stored_first(
     incidents: TranscriptLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folded = found(incidents)
-    monkeypatch.setattr(auditing, "LONG", 10)
+    monkeypatch.setattr(stored_places, "LONG", 10)
 
     assert found(incidents) == folded
     stored = {head.name for head in incidents.sessions()} - set(

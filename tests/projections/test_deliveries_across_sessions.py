@@ -16,7 +16,7 @@ import pytest
 from onrecord.projections import delivered, sweeping
 from onrecord.projections.delivered import LeftOut, Sent, Wanted, whole
 from onrecord.projections.pages.deliveries import delivery_row
-from onrecord.projections.stored import StoredProjections, tables
+from onrecord.projections.stored import StoredProjections, places, tables
 from onrecord.transcript.events import (
     DeliveryAttempted,
     DeliveryConfirmed,
@@ -111,7 +111,7 @@ def test_a_long_session_is_read_some_turns_at_a_time(
         log.append("s", UserMessageReceived(message=f"u{n}", text="?"))
         log.append("s", DeliveryAttempted(delivery=f"d{n}", turn=f"u{n}", text="!"))
     folded = sent(log)
-    monkeypatch.setattr(delivered, "LONG", 3)
+    monkeypatch.setattr(places, "LONG", 3)
     monkeypatch.setattr(tables, "TURNS_AT_ONCE", 2)
 
     assert sent(log) == folded
