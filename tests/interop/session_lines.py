@@ -10,7 +10,7 @@ from typing import Any
 
 FIXTURES = Path(__file__).parents[1] / "transcript" / "importers" / "fixtures"
 
-BEGAN = 1_796_000_000
+BEGAN = 1_764_000_000
 
 
 def settled(source: Path, into: Path) -> Path:
@@ -49,7 +49,7 @@ class Lines:
     def moment(self) -> str:
         """Return the next second."""
         self.count += 1
-        return f"2026-11-30T01:{self.count // 60:02}:{self.count % 60:02}.000Z"
+        return f"2025-11-24T01:{self.count // 60:02}:{self.count % 60:02}.000Z"
 
 
 class ClaudeFile(Lines):

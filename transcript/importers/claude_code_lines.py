@@ -53,6 +53,8 @@ class Conversation:
     _at: int | None = None
     _place: str = ""
     _started: bool = False
+    _ended: bool = False
+    """Whether the model has said all that it had to say to the last message."""
     _commands: bool = False
     """Whether what comes next was run by the program, and not sent to the model."""
     _through: str | None = None
@@ -151,6 +153,7 @@ class Conversation:
         """Tell the rows the response that is complete now."""
         response, self._response = self._response, None
         if response is not None and response.says:
+            self._ended = response.finish == "end_turn"
             self.rows.assistant(
                 response.key, response.text, response.at, response.place, calls=response.calls,
                 reasoning=response.reasoning, finish_reason=response.finish, usage=response.usage,
@@ -209,14 +212,15 @@ class Conversation:
         kind = origin.get("kind") if isinstance(origin, dict) else None
         if line.get("isMeta") is True or kind not in _PERSONS:
             self._hang(id, line)
-            kind = str(kind or "meta")
-            self.rows.prompt(id, text, self._at, self._place, kind=kind, marked=True)
+            if self._ended and kind:  # what comes of it is no part of how the user's turn ended
+                self.rows.close(self._at)
+            self.rows.prompt(id, text, self._at, self._place, kind=str(kind or "meta"), marked=True)
             return
         if command := _COMMAND.search(text):
             given = _ARGUMENTS.search(text)
             text = f"{command[1]} {given[1] if given else ''}".strip()
-        left = self._chain.add(id, self._parent(line), self._place, turn=id)
-        self._tell_left(left)
+        self._ended = False
+        self._tell_left(self._chain.add(id, self._parent(line), self._place, turn=id))
         parts = others(line["message"].get("content"))
         self.rows.user(id, text, self._at, self._place, parts=parts)
 

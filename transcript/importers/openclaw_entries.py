@@ -22,7 +22,7 @@ from onrecord.transcript.importers.openclaw_messages import (
 from onrecord.transcript.importers.openclaw_sends import Sends
 from onrecord.transcript.importers.openclaw_tables import Window
 from onrecord.transcript.importers.rows import DUPLICATE, SourceRows
-from onrecord.transcript.importers.session_files import microseconds, others, words
+from onrecord.transcript.importers.session_files import is_past, microseconds, others, words
 
 Object = dict[str, Any]
 
@@ -46,6 +46,8 @@ class Conversation:
     _at: int | None = None
     _place: str = ""
     _started: bool = False
+    _ended: bool = False
+    """Whether the model has said all that it had to say to the last message."""
     _unknown: set[str] = field(default_factory=set[str])
 
     def read(self, key: str, place: str, entry: Object) -> None:
@@ -79,7 +81,8 @@ class Conversation:
 
     def finish(self) -> None:
         """There are no more entries for now."""
-        self.rows.finish(self._at)
+        if is_past(self._at):  # else how the turn ends may follow
+            self.rows.finish(self._at)
 
     def _start(self, header: Object) -> None:
         if self._started:
@@ -123,13 +126,15 @@ class Conversation:
     def _user(self, id: str, entry: Object, message: Object) -> None:
         content = message.get("content")
         text = words(content)
-        if kind := is_from_program(message):
+        kind = is_from_program(message)
+        if kind or _HEARTBEAT.match(text):
             self._hang(id, entry)
-            self.rows.prompt(id, text, self._at, self._place, kind=kind, marked=True)
-        elif _HEARTBEAT.match(text):
-            self._hang(id, entry)
-            self.rows.prompt(id, text, self._at, self._place, kind="heartbeat")
+            if self._ended:  # what comes of it is no part of how the user's turn ended
+                self.rows.close(self._at)
+            kind, marked = kind or "heartbeat", bool(kind)
+            self.rows.prompt(id, text, self._at, self._place, kind=kind, marked=marked)
         else:
+            self._ended = False
             aside = message.get("excludeFromContext") is True
             if aside or entry.get("appendMode") == "side":
                 self._hang(id, entry)
@@ -152,6 +157,7 @@ class Conversation:
                 id, answer.text, self._at, self._place, calls=answer.calls,
                 reasoning=answer.reasoning, finish_reason=answer.finish, usage=answer.usage,
             )  # fmt: skip
+        self._ended = answer.finish in ("stop", "length", None) and not answer.calls
         if answer.finish == "error":
             self.rows.broken(answer.error, self._at, self._place)
         elif answer.finish == "aborted":

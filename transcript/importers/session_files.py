@@ -52,8 +52,13 @@ def records(path: Path, tell: Tell, name: str = "") -> Iterator[Record]:
 
 
 def is_still(path: Path) -> bool:
-    """Tell whether a file was left alone for so long that its last response can't go on."""
+    """Tell whether a file was left alone for so long that its last turn can't go on."""
     return time.time() - path.stat().st_mtime > STILL
+
+
+def is_past(at: int | None) -> bool:
+    """Tell whether what was said at a time (µs since 1970) can't go on; of no time, it can't."""
+    return at is None or time.time() - at / 1_000_000 > STILL
 
 
 def microseconds(given: object) -> int | None:
