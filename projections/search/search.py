@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from onrecord.projections.search.hits import Hit
 from onrecord.projections.search.index import Progress, WordIndex
 from onrecord.projections.search.query import Query
 from onrecord.projections.search.scan import Tell, scan
 from onrecord.transcript.errors import StorageBusy, StorageError, StorageFull
 from onrecord.transcript.log import TranscriptLog
+
+logger = logging.getLogger("onrecord.projections")
 
 
 def search(
@@ -29,7 +33,8 @@ def search(
         try:
             index.drop()
             hits = _indexed(index, query, shown)
-            told(f"the search index was damaged and is made anew ({damaged})")
+            logger.info("the search index was damaged: %s", damaged)
+            told("the search index was damaged and is made anew")
             return hits
         except StorageError as error:
             why = error

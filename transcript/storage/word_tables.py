@@ -64,7 +64,17 @@ _POSTGRES = (
     f"INSERT INTO search_rows VALUES (-1, 0, '', 0, '{KNOWN}', array_to_tsvector('{{{KNOWN}}}'))",
 )
 _TABLES = ("search_rows", "search_turns", "search_sessions", "search_index")
-_OF_FTS5 = tuple(f"search_words_{name}" for name in ("data", "idx", "docsize", "config"))
+_OF_FTS5 = tuple(
+    f"DROP TABLE IF EXISTS search_words_{name}" for name in ("data", "idx", "docsize", "config")
+)
+_EMPTIED = (
+    *_OF_FTS5,
+    "CREATE TABLE search_words_config (k PRIMARY KEY, v) WITHOUT ROWID",
+    "INSERT INTO search_words_config VALUES ('version', 4)",
+    "CREATE TABLE search_words_data (id INTEGER PRIMARY KEY, block BLOB)",
+    "INSERT INTO search_words_data VALUES (1, x''), (10, x'00000000000000')",
+)
+"""What an empty table of FTS5 consists of, as far as it is read to be dropped."""
 
 
 def format_of(connection: Any) -> int:
@@ -100,14 +110,11 @@ def drop(connection: Any) -> None:
 
 
 def _drop_words(connection: Any) -> None:
-    """Remove FTS5's tables. It drops its own only where it can read how they were configured."""
+    """Remove FTS5's tables. It drops its own only where it can read them, so they are emptied first."""
     asked = "SELECT 1 FROM sqlite_master WHERE name = 'search_words' AND sql LIKE 'CREATE VIRTUAL%'"
-    if connection.execute(asked).fetchone() is not None:
-        connection.execute("DROP TABLE IF EXISTS search_words_config")
-        connection.execute("CREATE TABLE search_words_config (k PRIMARY KEY, v) WITHOUT ROWID")
-        connection.execute("INSERT INTO search_words_config VALUES ('version', 4)")
-    for table in ("search_words", *_OF_FTS5):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    emptied = _EMPTIED if connection.execute(asked).fetchone() is not None else ()
+    for statement in (*emptied, "DROP TABLE IF EXISTS search_words", *_OF_FTS5):
+        connection.execute(statement)
 
 
 def take_turns(connection: Any) -> None:

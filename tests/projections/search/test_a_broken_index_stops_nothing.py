@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import other_process
 import pytest
 
 from onrecord.projections.search import Query, search
@@ -153,6 +154,31 @@ def test_a_log_that_cannot_be_written_is_searched(tmp_path: Path) -> None:
     assert (done.returncode, '"text":"answer 3"' in done.stdout) == (0, True), done.stderr
     assert "each session is read instead" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+OTHER_LIBRARY = """
+import sys
+sys.modules["pysqlite3"] = None  # as where it has no wheel
+from onrecord.projections.search import Query, search
+from onrecord.transcript.log import TranscriptLog
+with TranscriptLog.open(sys.argv[1]) as log:
+    for tries in range(2):
+        print(*(hit.row.text for hit in search(log, Query(words=("swer 2",)), tell=print)))
+        with log.database.write() as connection:
+            connection.execute("DROP TABLE search_words_data")
+"""
+
+
+def test_the_systems_own_sqlite_searches_the_same_index(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        for n in range(4):
+            say(log, n)
+        assert len(found(log, "answer", [])) == 4
+
+    told = other_process.run(OTHER_LIBRARY, str(tmp_path / "log.db"))
+
+    damaged = "the search index was damaged and is made anew"
+    assert told.splitlines() == ["answer 2", damaged, "answer 2"]
 
 
 def read_only(place: Path, *words: str) -> Any:
