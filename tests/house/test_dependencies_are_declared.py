@@ -14,6 +14,7 @@ NAME = re.compile(r"[A-Za-z0-9_.-]+")
 EXTRAS = {
     "transcript/storage/postgres_driver.py": "postgresql",
     "projections/pages/parquet.py": "parquet",
+    "transcript/importers/zstd.py": "zstandard",
 }
 """The module that imports what an extra brings. Whoever needs it imports that module, late."""
 ELSEWHERE = {

@@ -63,7 +63,7 @@ class Sessions:
             with contextlib.ExitStack() as stack:
                 plain = path
                 if path.name.endswith(_PACKED):
-                    plain = stack.enter_context(unpacked(path, FORMAT, faults.tell))
+                    plain = stack.enter_context(unpacked(path, faults.tell))
                 meta = _meta(plain)
                 name = _name(meta, path)
                 yield name, _entries(plain, path, name, meta, faults)

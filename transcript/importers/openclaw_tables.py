@@ -14,7 +14,6 @@ from onrecord.transcript.importers import foreign
 from onrecord.transcript.importers.reading import UNREADABLE, Tell
 from onrecord.transcript.importers.session_files import Record, require_zstandard, unpack
 
-EXTRA = "openclaw"
 ENTRY_LIMIT = 64 << 20
 """Bytes that an entry may have."""
 
@@ -90,7 +89,7 @@ class Agent:
             empty = False
             place = f"transcript_events {seq}"
             try:
-                given = text if data is None else unpack(data, _size(size), self.path, EXTRA)
+                given = text if data is None else unpack(data, _size(size), self.path)
                 found = json.loads(given)
             except (TypeError, ValueError, RecursionError) as error:
                 tell(UNREADABLE, place, f"the entry can't be read ({error})")
@@ -150,7 +149,7 @@ def open_agent(path: Path) -> Iterator[Agent]:
             )  # fmt: skip
         agent = Agent(path, connection, tables)
         if agent.holds_packed():  # now: without them it would be imported with holes
-            require_zstandard(path, EXTRA)
+            require_zstandard(path)
         yield agent
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -112,39 +111,33 @@ def _described(part: dict[str, Any]) -> dict[str, Any]:
 # --- Zstandard ------------------------------------------------------------------------------------
 
 
-def unpack(data: bytes, size: int, path: Path, extra: str) -> bytes:
-    """Return what Zstandard packed, `size` bytes at most. Raise ImportRefused without the package."""
-    zstd = require_zstandard(path, extra)
-    try:
-        if zstd.frame_content_size(data) > size:
-            raise ValueError(f"it would have over {size} bytes when it is unpacked")
-        found: bytes = zstd.ZstdDecompressor().decompress(data, max_output_size=size)
-    except zstd.ZstdError as error:
-        raise ValueError(f"the packed bytes can't be unpacked: {error}") from error
-    return found
+def unpack(data: bytes, size: int, path: Path) -> bytes:
+    """Return what Zstandard packed, `size` bytes at most; raise ValueError for anything else.
+
+    Raise ImportRefused without the package.
+    """
+    unpacked: bytes = require_zstandard(path).unpack(data, size)
+    return unpacked
 
 
 @contextlib.contextmanager
-def unpacked(path: Path, extra: str, tell: Tell) -> Iterator[Path]:
+def unpacked(path: Path, tell: Tell) -> Iterator[Path]:
     """Give the file that `path` packs, as a private copy. Raise ImportRefused without the package."""
-    zstd = require_zstandard(path, extra)
+    zstd = require_zstandard(path)
     with tempfile.TemporaryDirectory(prefix="onrecord-") as folder:
         plain = Path(folder, path.name)
-        with path.open("rb") as packed, plain.open("wb") as file:
-            try:
-                shutil.copyfileobj(zstd.ZstdDecompressor().stream_reader(packed), file)
-            except zstd.ZstdError as error:
-                tell(UNREADABLE, path.name, f"it can be unpacked up to a point only ({error})")
+        if wrong := zstd.unpack_file(path, plain):
+            tell(UNREADABLE, path.name, f"it can be unpacked up to a point only: {wrong}")
         yield plain
 
 
-def require_zstandard(path: Path, extra: str) -> Any:
-    """Return the package. Raise ImportRefused, which says how to install it."""
+def require_zstandard(path: Path) -> Any:
+    """Return the module that unpacks. Raise ImportRefused, which says how to install what it needs."""
     try:
-        import zstandard
-    except ImportError as error:
+        from onrecord.transcript.importers import zstd
+    except ModuleNotFoundError as error:
         raise ImportRefused(
-            f"{path} is packed with Zstandard; install onrecord[{extra}] to read it",
+            f"{path} is packed with Zstandard; to read it: pip install 'onrecord[zstandard]'",
             file=str(path), line=0, expected="the package zstandard",
         ) from error  # fmt: skip
-    return zstandard
+    return zstd

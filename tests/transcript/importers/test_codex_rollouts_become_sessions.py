@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import zstandard
 from foreign_imports import Log, Session, imported
 from session_lines import BEGAN, FIXTURES, Rollout, settled
 
+from onrecord.transcript import importers
 from onrecord.transcript.errors import ImportRefused
 from onrecord.transcript.importers import codex
 from onrecord.transcript.importers.running import importer_of
@@ -148,9 +150,13 @@ def test_without_the_extra_a_packed_rollout_is_refused_in_a_sentence(
 ) -> None:
     packed = tmp_path / f"{REAL.name}.zst"
     packed.write_bytes(zstandard.compress(REAL.read_bytes()))
-    monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
+    monkeypatch.delitem(sys.modules, "onrecord.transcript.importers.zstd", raising=False)
+    monkeypatch.delattr(importers, "zstd", raising=False)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
 
-    with pytest.raises(ImportRefused, match=r"packed with Zstandard; install onrecord\[codex\]"):
+    with pytest.raises(
+        ImportRefused, match=r"packed with Zstandard; to read it: pip install 'onrecord\[zstandard\]'"
+    ):
         imported(codex, packed, NAME)
 
 

@@ -10,6 +10,7 @@ import pytest
 from foreign_imports import Log, digests, imported
 from session_lines import FIXTURES, OpenClawFile, settled
 
+from onrecord.transcript import importers
 from onrecord.transcript.errors import ImportRefused
 from onrecord.transcript.importers import openclaw
 from onrecord.transcript.importers.running import importer_of
@@ -61,9 +62,13 @@ def test_a_packed_entry_is_unpacked(database: Path) -> None:
 def test_without_the_extra_packed_entries_are_refused_in_a_sentence(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delitem(sys.modules, "onrecord.transcript.importers.zstd", raising=False)
+    monkeypatch.delattr(importers, "zstd", raising=False)
     monkeypatch.setitem(sys.modules, "zstandard", None)
 
-    with pytest.raises(ImportRefused, match=r"packed with Zstandard; install onrecord\[openclaw\]"):
+    with pytest.raises(
+        ImportRefused, match=r"packed with Zstandard; to read it: pip install 'onrecord\[zstandard\]'"
+    ):
         imported(openclaw, database, SESSION)
     run(database, "DELETE FROM transcript_events WHERE event_zstd IS NOT NULL")
 
