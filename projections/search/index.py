@@ -7,6 +7,7 @@ moment as the hit is found.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -28,6 +29,8 @@ from onrecord.transcript.storage.journal import moment
 from onrecord.transcript.storage.word_index import Entry, Place, Turn
 
 T = TypeVar("T")
+
+logger = logging.getLogger("onrecord.projections")
 
 Progress = Callable[[int, int], None]
 """Is told how many records of how many are indexed."""
@@ -66,8 +69,14 @@ class WordIndex:
         self._merge()
 
     def drop(self) -> None:
-        """Remove the index. Raise StorageError."""
-        self._database.transact(word_tables.drop, durable=False, doing="removing the search index")
+        """Remove the index, whatever state it is in. Raise StorageError."""
+        doing = "removing the search index"
+        try:
+            while self._database.transact(word_tables.empty_some, durable=False, doing=doing):
+                pass
+        except StorageFailed as error:
+            logger.info("the search index is dropped as it is: %s", error)
+        self._database.transact(word_tables.drop, durable=False, doing=doing)
 
     def _prepare(self) -> None:
         doing = "looking for the search index"

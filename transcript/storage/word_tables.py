@@ -13,6 +13,8 @@ FORMAT = 1
 """The version of these tables and of what is written to them; others are dropped and made anew."""
 MERGED_AT_ONCE = 500
 """Pages of the index that one transaction merges."""
+EMPTIED_AT_ONCE = 500
+"""Rows, or pages of the index, that one transaction removes before a big index is dropped."""
 KNOWN = "\u2400\u2401\u2402"
 """Stands in the index from the start: where it isn't found, the index is damaged."""
 
@@ -107,6 +109,22 @@ def drop(connection: Any) -> None:
         _drop_words(connection)
     for table in _TABLES:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def empty_some(connection: Any) -> bool:
+    """Remove a part of an index that is to be dropped; return whether there may be more.
+
+    SQLite overwrites what it removes, and whoever appends would wait for a gigabyte of it.
+    """
+    if connection.dialect.name != "sqlite":
+        return False
+    for table in ("search_words_data", "search_rows"):
+        asked = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        if connection.execute(asked, (table,)).fetchone() is not None:
+            some = f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} LIMIT ?)"
+            if connection.execute(some, (EMPTIED_AT_ONCE,)).rowcount > 0:
+                return True
+    return False
 
 
 def _drop_words(connection: Any) -> None:
