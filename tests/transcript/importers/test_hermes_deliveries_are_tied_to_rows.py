@@ -319,3 +319,27 @@ def test_a_log_beside_the_database_and_broken_lines_are_read(home: HermesHome) -
     told = imported(home.path / "state.db")
 
     assert "content-unrecoverable" in [code for code, _ in told.found]
+
+
+def test_an_answer_that_was_broken_off_while_it_streamed_is_in_doubt(home: HermesHome) -> None:
+    home.came_in("Tell me a story")
+    home.user("Tell me a story")
+    home.assistant("Once there was")
+    home.logs("gateway.platforms.base: [Telegram] Sending command '/stop' response (41 chars) to c")
+
+    assert imported(home.path).deliveries == ["in_doubt"]
+
+
+def test_an_answer_that_is_stored_twice_was_sent_once(home: HermesHome) -> None:
+    home.came_in("Remember the milk")
+    home.user("Remember the milk")
+    home.assistant("It is on your list.", "c1")
+    home.tool("c1", "{}")
+    home.assistant("It is on your list.")
+    home.ready(19, took=5.0)
+    home.logs("gateway.run: Something else")
+
+    told = imported(home.path)
+
+    assert told.deliveries[0] == "delivered"
+    assert [code for code, _ in told.found] == ["duplicate-in-source"]

@@ -14,8 +14,16 @@ from onrecord.transcript.importers.running import import_source, importer_of
 from onrecord.transcript.log import TranscriptLog
 
 LOST = {"content-unrecoverable", "delivered-not-in-source"}
-FOLLOWS = {"alternation-broken-in-source"}
-"""Where an answer has no row, the question before and the one after it stand side by side."""
+FOLLOWS = {"alternation-broken-in-source", "delivered-differs"}
+"""Where an answer or a part of it has no row: questions side by side, a row that isn't what was read."""
+OPEN = {
+    "hermes/new-message-meanwhile": {
+        "delivery-in-doubt"
+    },  # how much had streamed is logged nowhere
+    "hermes/stopped": {"delivery-in-doubt"},
+    "hermes/tool-call-row-filled": {"unanswered-tool-call", "produced-not-delivered"},  # no gateway
+}
+"""What else is found, rightly: of this Hermes says nothing."""
 
 
 @pytest.mark.parametrize("run", kept_runs("hermes"))
@@ -37,6 +45,7 @@ def test_what_an_audit_finds_in_a_real_run_is_what_happened(run: str, tmp_path: 
     said = Counter(fault["code"] for fault in manifest(run)["faults"])
     missing, more = said - codes, codes - said
     assert not missing, found
-    assert set(more) <= (FOLLOWS if LOST & said.keys() else set()), found
+    follows = FOLLOWS if LOST & said.keys() else set()
+    assert set(more) == OPEN.get(run, set()) | (set(more) & follows), found
     assert again.added == 0
     assert {file: file.read_bytes() for file in home.rglob("*") if file.is_file()} == before

@@ -192,22 +192,65 @@ def test_a_summary_that_was_merged_into_a_message_is_taken_out_of_it(home: Herme
 def test_a_session_that_goes_on_from_a_compacted_one_begins_with_the_summary(
     home: HermesHome,
 ) -> None:
+    rows = [("user", "one", 5.0), ("assistant", "eins", 6.0), ("user", "two", 7.0)]
+    for role, text, at in rows:
+        home.row(role, text, timestamp=at)
+    home.run("UPDATE sessions SET ended_at = 8, end_reason = 'compression'")
     home.session("child", parent_session_id="s")
-    home.user("one", session="child", timestamp=5.0, platform_message_id="m1")
-    home.assistant("eins", session="child", timestamp=5.0)
+    home.row("user", "one", session="child", timestamp=5.0)
     home.user(SUMMARY, session="child")
-    home.assistant("drei", session="child")
-    home.user("four", session="child", platform_message_id="m4")
+    home.row("user", "two", session="child", timestamp=7.0)
+    home.assistant("zwei", session="child")
+    home.user("three", session="child", platform_message_id="m4")
 
     told = imported(home.path, session="child")
 
-    assert told.view == [
-        ("summary", SAID), ("user", "one"), ("assistant", "eins"), ("assistant", "drei"),
-        ("user", "four"),
-    ]  # fmt: skip
-    copy, new = told.of("UserMessageReceived")
-    assert copy.source is None
-    assert new.source.message == "m4"
+    assert told.view == [("summary", SAID), ("assistant", "zwei"), ("user", "three")]
+    assert told.of("UserMessageReceived")[0].source.message == "m4"
+
+
+def test_a_child_of_a_session_that_is_gone_keeps_the_copies(home: HermesHome) -> None:
+    home.session("child", parent_session_id="gone")
+    home.row("user", "one", session="child", timestamp=5.0, platform_message_id="m1")
+    home.user(SUMMARY, session="child")
+    home.assistant("zwei", session="child")
+
+    told = imported(home.path, session="child")
+
+    assert told.view == [("summary", SAID), ("user", "one"), ("assistant", "zwei")]
+    assert told.of("UserMessageReceived")[0].source is None  # the message itself was the parent's
+
+
+def test_rows_that_are_stored_again_before_a_compaction_are_one_fault(home: HermesHome) -> None:
+    rows = [
+        ("user", "one", 5.0),
+        ("assistant", "eins", 6.0),
+        ("user", "two", 7.0),
+        ("assistant", "zwei", 7.5),
+    ]
+    for role, text, at in (*rows, *rows):
+        home.row(role, text, timestamp=at)
+    home.run("UPDATE sessions SET ended_at = 8, end_reason = 'compression'")
+
+    told = imported(home.path)
+
+    assert [text for _, text in told.rows] == ["one", "eins", "two"]
+    assert told.found == [("duplicate-in-source", "messages 4")]
+
+
+def test_what_hermes_says_in_the_models_name_is_no_answer(home: HermesHome) -> None:
+    home.user("Look")
+    home.assistant("", "c1")
+    home.tool("c1", "[Command interrupted]")
+    home.assistant("Operation interrupted.")
+    home.user("And now?")
+    home.assistant("(empty)", finish_reason="stop")
+
+    told = imported(home.path)
+
+    assert "Operation interrupted." not in [text for _, text in told.rows]
+    assert "(empty)" not in [text for _, text in told.rows]
+    assert told.of("TurnFinalized")[0].outcome == "interrupted"
 
 
 @pytest.mark.parametrize("text", [SUMMARY, MERGED.format("x"), f"[CONTEXT SUMMARY]: {SAID}"])

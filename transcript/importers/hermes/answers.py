@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from onrecord.transcript.importers import foreign
 from onrecord.transcript.importers.hermes.cells import content_of
-from onrecord.transcript.importers.hermes.prompts import kind_of
+from onrecord.transcript.importers.hermes.prompts import EMPTY, INTERRUPTED, kind_of
 from onrecord.transcript.importers.hermes.tables import Tables
 
 BACK = 24 * 3600.0
@@ -21,11 +21,15 @@ JOINED_LIMIT = 8
 
 
 class Answer(NamedTuple):
-    """A row of the model's. `asked`: the user's row before it, None where that is too far back."""
+    """A row of the model's. `asked`: the user's row before it, None where that is too far back.
+
+    `broken_off`: it has no finish_reason and no calls: Hermes stored what there was of it.
+    """
 
     id: int
     text: str
     asked: int | None
+    broken_off: bool
 
 
 def answers_before(tables: Tables, session: str, until: int) -> tuple[list[Answer], int | None]:
@@ -37,11 +41,11 @@ def answers_before(tables: Tables, session: str, until: int) -> tuple[list[Answe
         return [], None
     found: list[Answer] = []
     asked: int | None = None
-    for id, role, content, observed, _ in rows:
+    for id, role, content, observed, _, whole in rows:
         text = content_of(content).text
         if role == "assistant":
-            if text.strip():
-                found.append(Answer(id, text, asked))
+            if text.strip() and text != EMPTY and (whole or not text.startswith(INTERRUPTED)):
+                found.append(Answer(id, text, asked, not whole))
         elif not observed and not kind_of(text):
             asked = id
     return found, asked
@@ -49,9 +53,12 @@ def answers_before(tables: Tables, session: str, until: int) -> tuple[list[Answe
 
 def whose(answers: Sequence[Answer], fits: Callable[[str], bool]) -> list[Answer]:
     """Return the row that has the text, or those that have it together; none if no row does."""
-    for answer in reversed(answers):
-        if fits(answer.text):
-            return [answer]
+    fitting = [answer for answer in answers if fits(answer.text)]
+    if fitting:
+        # The first of its turn: a second row with the text of an earlier one is no message.
+        return [next(answer for answer in fitting if answer.asked == fitting[-1].asked)]
+    if not answers:
+        return []
     last = [answer for answer in answers if answer.asked == answers[-1].asked]
     for count in range(2, min(JOINED_LIMIT, len(last)) + 1):
         if fits("".join(answer.text for answer in last[-count:])):

@@ -3,7 +3,8 @@
 Hermes 0.19.0 compacts in place (hermes_state.py: archive_and_compact): it flips all rows to `active=0,
 compacted=1` and inserts, in one transaction and so with ids in a row, copies of the first messages, the
 summary, and copies of the last ones. A copy is the message that it is a copy of, not another one. Older
-versions end the session and begin a child with the same rows (`end_reason = 'compression'`).
+versions, and 0.19.0 where it is set so, end the session (`end_reason = 'compression'`) and begin a child
+with the same rows; before that they may store all rows of the session once more.
 """
 
 from __future__ import annotations
@@ -34,15 +35,19 @@ _PREFIX_LIMIT = 4_000
 
 
 class Compacted(NamedTuple):
-    """The compactions of a session: `copies`: id → the message that it is a copy of; `kept`: id of a
-    summary → the first message that stays whole beside it, None where none does.
+    """The compactions of a session.
+
+    `copies`: row → the row that it is a copy of, in this session or the one before; `kept`: row of a
+    summary → the first message that stays whole beside it, None where none does; `again`: rows from
+    which on the session's rows are stored a second time → the first of them.
     """
 
     copies: dict[int, int]
     kept: dict[int, int | None]
+    again: dict[int, int]
 
 
-NONE = Compacted({}, {})
+NONE = Compacted({}, {}, {})
 
 
 def summary_of(text: str) -> str:
@@ -58,13 +63,27 @@ def summary_of(text: str) -> str:
     return (after if found and len(before) < _PREFIX_LIMIT else text).strip()
 
 
-def compactions(tables: Tables, session: str, ids: Sequence[int]) -> Compacted:
-    """Return what compactions in place left in a session; `ids` are those of all its messages."""
+def compactions(tables: Tables, session: str, parent: str | None, ids: Sequence[int]) -> Compacted:
+    """Return what compactions left in a session; `ids` are those of all its messages."""
     try:
         summaries = tables.summaries(session, _STARTS)
-        return _Batches(tables, ids).read(summaries) if summaries else NONE
+        found = _Batches(tables, ids).read(summaries) if summaries else NONE
+        if tables.was_compacted_away(session):
+            found = _stored_again(found, tables.stored_again(session, session), ids)
+        if parent is not None and tables.was_compacted_away(parent):
+            found = found._replace(copies=tables.stored_again(session, parent) | found.copies)
+        return found
     except foreign.Error:
         return NONE  # the rows that can't be read are told where they stand
+
+
+def _stored_again(found: Compacted, copies: dict[int, int], ids: Sequence[int]) -> Compacted:
+    before, again = False, {}
+    for id in ids:
+        if id in copies and id not in found.copies and not before:
+            again[id] = copies[id]
+        before = id in copies
+    return Compacted(copies | found.copies, found.kept, again)
 
 
 class _Seen(NamedTuple):
@@ -87,7 +106,7 @@ class _Batches:
             head = self._head(at)
             before = self._view(self._ids[max(0, at - head - TAIL) : at - head])
             kept[summary] = self._tail(at, before)
-        return Compacted(self._copies, kept)
+        return Compacted(self._copies, kept, {})
 
     def _head(self, at: int) -> int:
         """Note the copies before a summary; return how many there are."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from onrecord.transcript.events import Target
 from onrecord.transcript.importers import foreign
-from onrecord.transcript.importers.hermes.answers import answers_before, whose
+from onrecord.transcript.importers.hermes.answers import Answer, answers_before, whose
 from onrecord.transcript.importers.hermes.cells import content_of
 from onrecord.transcript.importers.hermes.ledger import Ledger
 from onrecord.transcript.importers.hermes.log import PREVIEW, Exchange
@@ -43,9 +43,9 @@ class Home(NamedTuple):
     started: int
     ended: int | None
 
-    def lives(self, at: int) -> bool:
-        """Tell whether the session had begun by a moment, and wasn't over."""
-        return self.started <= at + EARLY and (self.ended is None or at <= self.ended + EARLY)
+    def lives(self, since: int, until: int) -> bool:
+        """Tell whether the session was open at some moment of a span of time."""
+        return self.started <= until + EARLY and (self.ended is None or since <= self.ended + EARLY)
 
 
 class Said(NamedTuple):
@@ -94,18 +94,19 @@ class Exchanges:
 
     def _answer(self, exchange: Exchange, row: Said, told: Told) -> None:
         ready = exchange.ready
+        at = row.at + BEFORE if ready is None else ready.at + self._offset
+        answers, _ = answers_before(self._tables, row.session, at)
+        own = [answer for answer in answers if answer.id > row.id]
         if ready is None:
-            if exchange.cut:
-                self._cut(exchange, row, told)
+            own = [answer for answer in own if answer.asked == row.id]
+            if exchange.cut and not own:
+                told.put(None, row.id, _cut_off(exchange))
+            self._partial(exchange, own, told)
             return
+        self._partial(exchange, own[:-1], told)
         if not exchange.length or exchange.held_back or self._in_ledger(exchange, row.id):
             return
-        at = ready.at + self._offset
-        answers, _ = answers_before(self._tables, row.session, at)
-        found = whose(
-            [answer for answer in answers if answer.id > row.id],
-            lambda text: exchange.length in (len(text), len(text.strip())),
-        )
+        found = whose(own, lambda text: exchange.length in (len(text), len(text.strip())))
         target = Target(platform=exchange.platform, chat=exchange.chat)
         for n, answer in enumerate(found):
             place = ready.place + (f" part {n + 1}" if n else "")
@@ -115,16 +116,19 @@ class Exchanges:
         if not found:
             told.put(None, row.id, _unrecoverable(exchange))
 
-    def _cut(self, exchange: Exchange, row: Said, told: Told) -> None:
-        """The gateway died while it answered: what it had shown by then is nowhere."""
-        answers, _ = answers_before(self._tables, row.session, row.at + BEFORE)
-        if any(answer.asked == row.id for answer in answers):
-            return
-        told.put(None, row.id, Fault(
-            LOST, exchange.came.place,
-            "the gateway stopped while it answered this; what the user had read by then is lost"
-            f" ({exchange.came.file}:{exchange.came.number})",
-        ))  # fmt: skip
+    def _partial(self, exchange: Exchange, answers: list[Answer], told: Told) -> None:
+        """Say of answers that were broken off that the user may have read them.
+
+        agent/conversation_loop.py stores what had streamed by then; whether the platform showed it as it
+        streamed is logged nowhere.
+        """
+        target = Target(platform=exchange.platform, chat=exchange.chat)
+        for answer in answers:
+            if answer.broken_off:
+                told.put(answer.id, None, Delivery(
+                    f"streamed {answer.id}", answer.text, None, f"messages {answer.id}", "in_doubt",
+                    answer.id, target, "the answer was broken off while it streamed",
+                ))  # fmt: skip
 
     def _in_ledger(self, exchange: Exchange, asked: int | None) -> bool:
         """Tell whether the ledger has the text that was sent: then it is its word that counts."""
@@ -139,7 +143,7 @@ class Exchanges:
         if not words or kind_of(words) or not (exchange.ready or exchange.cut):
             return
         at = exchange.came.at + self._offset
-        home = next((h for h in reversed(self._of_chat(exchange)) if h.lives(at)), None)
+        home = next((h for h in reversed(self._of_chat(exchange)) if h.lives(at, at)), None)
         if home is None:
             return  # its session is gone as a whole, or is in another database
         cut = len(exchange.preview) >= PREVIEW
@@ -176,13 +180,13 @@ class Exchanges:
 
     def _near(self, exchange: Exchange, since: int, until: int) -> Iterable[Said]:
         for home in self._of_chat(exchange):
-            if not (home.lives(since) or home.lives(until)):
+            if not home.lives(since, until):
                 continue
             try:
                 rows = self._tables.said(home.session, since / SECOND, until / SECOND, ROWS_LIMIT)
             except foreign.Error:  # a text among them can't be read
                 continue
-            for id, role, content, _, at in rows:
+            for id, role, content, _, at, _ in rows:
                 if role == "user" and id not in self._taken:
                     yield Said(id, home.session, round(at * SECOND), content_of(content).text)
 
@@ -220,6 +224,15 @@ def _unrecoverable(exchange: Exchange) -> Fault:
         LOST, ready.place,
         f"an answer of {exchange.length} characters was ready, and no row has it"
         f" ({ready.file}:{ready.number})",
+    )  # fmt: skip
+
+
+def _cut_off(exchange: Exchange) -> Fault:
+    came = exchange.came
+    return Fault(
+        LOST, came.place,
+        "the gateway stopped while it answered this; what the user had read by then is lost"
+        f" ({came.file}:{came.number})",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What Hermes itself writes in the user's name, told by how it begins.
+"""What Hermes itself writes in the user's name or the model's, told by how it begins.
 
 Of hermes-agent 0.19.0, and of older versions as far as that one still knows their words.
 """
@@ -42,6 +42,11 @@ PROMPTS: tuple[tuple[str, str], ...] = (
     ("Review the conversation above and consider saving to memory", "review"),
 )
 """How a prompt begins, and its kind."""
+
+EMPTY = "(empty)"
+"""What stands for a response without words (agent/conversation_loop.py)."""
+INTERRUPTED = "Operation interrupted"
+"""How a row begins that ends a turn in the model's name (agent/message_sanitization.py)."""
 
 _STARTS = tuple(start for start, _ in PROMPTS)
 _FIRST = frozenset(start[0] for start in _STARTS)

@@ -116,10 +116,17 @@ class Tables:
         return None if row is None else tuple(map(_text, row))
 
     def said(self, session: str, since: float, until: float, most: int) -> list[Row]:
-        """Return the latest rows (id, role, content, observed) of a span of time, in their order."""
-        observed = "observed" if "observed" in self.columns["messages"] else "0"
+        """Return the latest rows of a span of time, in their order.
+
+        Each is id, role, content, observed, time and whether the row is a whole response: has a
+        finish_reason or calls.
+        """
+        there = self.columns["messages"]
+        observed = "observed" if "observed" in there else "0"
+        ends = [name for name in ("finish_reason", "tool_calls") if name in there]
+        whole = " OR ".join(f"{name} IS NOT NULL" for name in ends) or "1"
         rows = self.connection.execute(
-            f"SELECT id, role, content, {observed}, timestamp FROM messages"
+            f"SELECT id, role, content, {observed}, timestamp, {whole} FROM messages"
             " WHERE session_id = ? AND timestamp BETWEEN ? AND ? AND role IN ('user', 'assistant')"
             " ORDER BY timestamp DESC LIMIT ?",
             (session, since, until, most),
@@ -151,6 +158,31 @@ class Tables:
             (session, *starts),
         )
         return [id for (id,) in rows]
+
+    def stored_again(self, session: str, before: str) -> dict[int, int]:
+        """Return rows that are stored in a session, with their time, in `before` it or earlier in it.
+
+        Each with the row that it is again.
+        """
+        if not self.has("messages", "tool_calls", "tool_call_id"):
+            return {}
+        earlier = "AND first.id < again.id" if session == before else ""
+        rows = self.connection.execute(
+            "SELECT again.id, MIN(first.id) FROM messages AS again JOIN messages AS first"
+            f" ON first.session_id = ? AND first.timestamp = again.timestamp {earlier}"
+            " AND first.role = again.role AND first.content IS again.content"
+            " AND first.tool_calls IS again.tool_calls AND first.tool_call_id IS again.tool_call_id"
+            " WHERE again.session_id = ? GROUP BY again.id",
+            (before, session),
+        )
+        return dict(rows.fetchall())
+
+    def was_compacted_away(self, session: str | None) -> bool:
+        """Tell whether a session ended in a compaction, and another goes on from it."""
+        if session is None or not self.has("sessions", "end_reason"):
+            return False
+        sql = "SELECT 1 FROM sessions WHERE id = ? AND end_reason = 'compression'"
+        return self.connection.execute(sql, (session,)).fetchone() is not None
 
     def view(self, ids: Sequence[int]) -> list[Row]:
         """Return id, role, content, tool calls and call of the rows that the model was shown."""

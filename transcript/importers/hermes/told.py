@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -82,6 +83,15 @@ class Told:
     before: dict[int, list[Saying]] = field(default_factory=dict)
     at_end: dict[int, list[Saying]] = field(default_factory=dict)
     lost_at_end: list[Saying] = field(default_factory=list)
+
+    def of_originals(self, copies: Mapping[int, int]) -> None:
+        """Say of rows that are copies what they are copies of."""
+        for at in (self.after, self.before, self.at_end):
+            for row in [row for row in at if row in copies]:
+                for saying in at.pop(row):
+                    if isinstance(saying, Delivery) and saying.message is not None:
+                        saying.message = copies.get(saying.message, saying.message)
+                    at.setdefault(copies[row], []).append(saying)
 
     def put(self, row: int | None, asked: int | None, saying: Saying) -> None:
         """Say something after a row, else at the end of the turn of the user's row, else at the end."""

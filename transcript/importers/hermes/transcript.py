@@ -25,7 +25,7 @@ from onrecord.transcript.importers.hermes.cells import (
     microseconds,
 )
 from onrecord.transcript.importers.hermes.compaction import Compacted, compactions, summary_of
-from onrecord.transcript.importers.hermes.prompts import kind_of, without_notes
+from onrecord.transcript.importers.hermes.prompts import EMPTY, INTERRUPTED, kind_of, without_notes
 from onrecord.transcript.importers.hermes.tables import PAGE, Row, Tables
 from onrecord.transcript.importers.hermes.told import NOTHING, Told
 from onrecord.transcript.importers.rows import DUPLICATE, SYNTHETIC, SourceRows
@@ -101,7 +101,9 @@ class Transcript:
         rows = self._rows
         self._start()
         ids = self._tables.ids(self._session.id)
-        self._compacted = compactions(self._tables, self._session.id, ids)
+        session = self._session
+        self._compacted = compactions(self._tables, session.id, session.parent, ids)
+        self._told.of_originals(self._compacted.copies)
         self._kept = {id for id in self._compacted.kept.values() if id is not None}
         for start in range(0, len(ids), PAGE):
             for row in self._page(ids[start : start + PAGE]):
@@ -156,9 +158,12 @@ class Transcript:
 
     def _row(self, row: Row) -> None:
         id, role = row[0], row[1]
+        rows, place = self._rows, f"messages {id}"
+        if id in self._compacted.again:
+            first = self._compacted.again[id]
+            rows.fault(DUPLICATE, place, f"from here on the rows from {first} on are stored again")
         if id in self._compacted.copies and id not in self._compacted.kept:
             return
-        rows, place = self._rows, f"messages {id}"
         at = microseconds(row[5])
         if at is None:
             rows.fault(UNREADABLE, place, f"its time is {str(row[5])[:40]!r}, which is none")
@@ -233,6 +238,11 @@ class Transcript:
         return MessageSource(platform=session.platform, chat=session.chat, message=str(row[9]))
 
     def _assistant(self, row: Row, text: str, at: int | None, place: str) -> None:
+        if text.startswith(INTERRUPTED) and not row[6]:
+            self._rows.close(at, "interrupted")
+            return
+        if text == EMPTY:
+            text = ""
         calls: list[ToolCall] = []
         if row[4]:
             calls, fault = calls_of(row[4])
