@@ -60,6 +60,7 @@ class SourceRows:
         self._writer = f"import:{source}"
         self._entries: list[Entry] = []
         self._open = False
+        self._at: int | None = None  # of the last row: faults have no time of their own
         self._answered = False  # by a response without calls
         self._last = ""  # what the last row was: user, prompt, assistant, calls, tool
         self._message: tuple[str, MessageSource | None] = ("", None)
@@ -87,7 +88,7 @@ class SourceRows:
     def fault(self, code: str, place: str, detail: str, turn: str | None = None) -> None:
         """Say what is wrong with the source at a place."""
         self._add(SourceFaultFound(code=code, place=place, detail=detail, turn=turn or self.turn or None,
-                                   writer=self._writer, imported_from=place), None)  # fmt: skip
+                                   writer=self._writer, imported_from=place), self._at)  # fmt: skip
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class SourceRows:
 
         `observed`: said in the chat, and not to the agent; it opens no turn of its own if one is open.
         """
-        if self._is_known(key, place):
+        if self._is_known(key, at, place):
             return
         if not (observed and self._open):
             if self._open and self._last == "user" and not observed:
@@ -140,7 +141,7 @@ class SourceRows:
 
         `marked`: the source says itself that it isn't the user's; that is no fault.
         """
-        if self._is_known(key, place):
+        if self._is_known(key, at, place):
             return
         self._need_turn(key, at, place)
         if not marked:
@@ -168,7 +169,7 @@ class SourceRows:
         usage: dict[str, Any] | None = None,
     ) -> None:
         """One response of the model, or a text that stands for one."""
-        if self._is_known(key, place):
+        if self._is_known(key, at, place):
             return
         self._need_turn(key, at, place)
         if calls and all(self._names.get(call.id) in self._calls for call in calls):
@@ -196,6 +197,7 @@ class SourceRows:
         self, call: str, text: str, at: int | None, place: str, *, is_error: bool = False
     ) -> None:
         """A tool's result, by the id of its call as the source has it."""
+        self._at = self._at if at is None else at
         self._need_turn(f"result:{call}", at, place)
         name = self._names.get(call, call)
         if self._calls.get(name):
@@ -282,8 +284,9 @@ class SourceRows:
     def _add(self, event: Event, at: int | None, count: int = 0) -> None:
         self._entries.append((event, at, count))
 
-    def _is_known(self, key: str, place: str) -> bool:
+    def _is_known(self, key: str, at: int | None, place: str) -> bool:
         """Tell whether the source has a row of this key already, and say so."""
+        self._at = self._at if at is None else at
         if not self._check_keys:
             return False
         if key in self._keys:
