@@ -234,8 +234,8 @@ def test_rows_that_are_stored_again_before_a_compaction_are_one_fault(home: Herm
 
     told = imported(home.path)
 
-    assert [text for _, text in told.rows] == ["one", "eins", "two"]
-    assert told.found == [("duplicate-in-source", "messages 4")]
+    assert [text for _, text in told.rows] == ["one", "eins", "two", "zwei"]
+    assert told.found == [("duplicate-in-source", "messages 5")]
 
 
 def test_what_hermes_says_in_the_models_name_is_no_answer(home: HermesHome) -> None:
