@@ -131,8 +131,9 @@ class Bot:
         end = time.monotonic() + PATIENCE_SECONDS
         while not holds():
             if time.monotonic() > end:
-                last = "".join(self.log("agent.log").splitlines(keepends=True)[-LAST_LINES:])
-                raise TimeoutError(f"not within {PATIENCE_SECONDS:.0f} s: {what}\n{last}")
+                last = self.log("agent.log").splitlines()[-LAST_LINES:] + self.platform.shown()
+                said = "\n".join(last)
+                raise TimeoutError(f"not within {PATIENCE_SECONDS:.0f} s: {what}\n{said}")
             time.sleep(POLL_SECONDS)
 
     def says(self, text: str) -> None:

@@ -115,7 +115,7 @@ def locked_database(bot: Bot) -> None:
     settings=STREAMING,
 )
 def locked_database_while_streaming(bot: Bot) -> None:
-    """The same with an answer that streamed: the ledger holds none of those, the log its length."""
+    """The database is locked when a streamed answer is to be stored: the log alone knows its length."""
     _locked(bot)
 
 
@@ -165,7 +165,7 @@ def missing_explanation(bot: Bot) -> None:
     fault(
         LOST,
         "what the user was told of the model's error",
-        shown="Bad request: the model is on strike",
+        shown="The model provider failed after retries.",
         known_from=LEDGER,
     )
 )
@@ -177,7 +177,7 @@ def missing_error(bot: Bot) -> None:
     )
     bot.start()
     bot.turn("Hello.", "Hello, Ada.")
-    bot.turn("What is the weather?", "on strike")
+    bot.turn("What is the weather?", "failed after retries")
     bot.stop()
 
 
@@ -195,7 +195,7 @@ def killed_in_a_send(bot: Bot) -> None:
 
 @run()
 def killed_in_a_send_and_started_again(bot: Bot) -> None:
-    """The same, and started again: the ledger's sweep sends the answer once more, marked as recovered."""
+    """kill -9 within a send of the answer; started again, Hermes sends it once more, as recovered."""
     killed_in_a_send(bot)
     bot.platform.answer_seconds = 0
     bot.start()

@@ -32,7 +32,7 @@ def normal(bot: Bot) -> None:
 
 @run(settings=STREAMING)
 def streamed(bot: Bot) -> None:
-    """The same with text that streams to the platform: sent, then edited; two calls in one message."""
+    """Text that streams to the platform, sent and then edited, and two calls in one message."""
     bot.script(
         {
             "to": "poem",
