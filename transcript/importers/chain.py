@@ -14,6 +14,8 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
+HIDDEN = "hidden-in-source"
+"""The fault of rows that stand in a source, and that its program reaches no more."""
 START = -1
 """Stands for what is before the first step."""
 
@@ -30,6 +32,13 @@ class Left:
     hidden: int
     count: int
     place: str
+
+    def told(self, count: int) -> str:
+        """Say that `count` of them are shown no more, though nobody went back."""
+        file, _, line = self.place.rpartition(":")
+        first = f"line {line}" if file else line
+        steps = "1 step" if count == 1 else f"{count} steps"
+        return f"the program goes on from before {first} and doesn't show {steps} from there on"
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onrecord.transcript.events import RecoveryApplied, SessionStarted
-from onrecord.transcript.importers.chain import Chain, Left
+from onrecord.transcript.importers.chain import HIDDEN, Chain, Left
 from onrecord.transcript.importers.claude_code_blocks import Response, result_text
 from onrecord.transcript.importers.rows import DUPLICATE, SYNTHETIC, SourceRows
 from onrecord.transcript.importers.session_files import microseconds, others, words
@@ -134,7 +134,7 @@ class Conversation:
         left = self._chain.add(id, self._parent(line), self._place)
         self._chain.hang(group, self._chain.tip)
         if left:
-            self._tell_hidden(left.count, left)
+            self.rows.fault(HIDDEN, self._place, left.told(left.count))
 
     def _made_up(self, id: str, line: Line) -> None:
         """Take in an answer that no model gave: an error, or a placeholder."""
@@ -305,13 +305,6 @@ class Conversation:
         if left is None:
             return
         if left.hidden:
-            self._tell_hidden(left.hidden, left)
+            self.rows.fault(HIDDEN, self._place, left.told(left.hidden))
         if left.turn:
             self.rows.rewound(left.turn, self._at, self._place)
-
-    def _tell_hidden(self, count: int, left: Left) -> None:
-        steps = "1 step" if count == 1 else f"{count} steps"
-        told = (
-            f"the program goes on from before {left.place} and doesn't show {steps} from there on"
-        )
-        self.rows.fault("hidden-in-source", self._place, told)

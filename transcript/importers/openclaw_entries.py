@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onrecord.transcript.events import SessionStarted
-from onrecord.transcript.importers.chain import Chain, Left
+from onrecord.transcript.importers.chain import HIDDEN, Chain
 from onrecord.transcript.importers.openclaw_messages import (
     Answer,
     delivered_by,
@@ -246,23 +246,16 @@ class Conversation:
     def _add(self, id: str, entry: Object, turn: str = "") -> None:
         left = self._chain.add(id, self._parent(entry), self._place, turn=turn)
         if left:
-            self._tell_hidden(left.count, left)
+            self.rows.fault(HIDDEN, self._place, left.told(left.count))
 
     def _go_to(self, target: object) -> None:
         """The program was told to go back."""
         step = self._chain.step(str(target) if target else None)
         left = None if step is None else self._chain.go_to(step)
         if left and left.hidden:
-            self._tell_hidden(left.hidden, left)
+            self.rows.fault(HIDDEN, self._place, left.told(left.hidden))
         if left and left.turn:
             self.rows.rewound(left.turn, self._at, self._place)
-
-    def _tell_hidden(self, count: int, left: Left) -> None:
-        steps = "1 step" if count == 1 else f"{count} steps"
-        told = (
-            f"the program goes on from before {left.place} and doesn't show {steps} from there on"
-        )
-        self.rows.fault("hidden-in-source", self._place, told)
 
 
 def _id_of(parent: object) -> str:
