@@ -61,7 +61,7 @@ class SourceRows:
         self._entries: list[Entry] = []
         self._open = False
         self._at: int | None = None  # of the last row: faults have no time of their own
-        self._answered = False  # by a response without calls
+        self._answered = False  # by a response without calls, or something that went out
         self._last = ""  # what the last row was: user, prompt, assistant, calls, tool
         self._message: tuple[str, MessageSource | None] = ("", None)
         self._check_keys = check_keys
@@ -249,6 +249,8 @@ class SourceRows:
         reason: str = "",
     ) -> None:
         """A text that the source says went out, with what it knows of the outcome."""
+        if kind == "answer" and turn in (None, self.turn):
+            self._answered = True
         self._add(
             DeliveryAttempted(
                 delivery=delivery, text=text, turn=turn or self.turn or None, message=message,
