@@ -27,7 +27,7 @@ def tail(
         bool, typer.Option("--json", help="Print the lines of an export, for programs.")
     ] = False,
 ) -> None:
-    """Show events as any process appends them, one a line, until interrupted."""
+    """Follow the log: events as any process appends them, one a line, until interrupted."""
     from onrecord.projections.pages.tail import EventLines
     from onrecord.transcript.interchange import export_line
 

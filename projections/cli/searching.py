@@ -18,7 +18,7 @@ ROLES = ("user", "assistant", "tool")
 def search(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORDS…", help="All of them in one row; a phrase in quotes."),
+        typer.Argument(metavar="WORDS", help="All of them in one row; a phrase in quotes."),
     ] = None,
     session: Annotated[str | None, typer.Option(help="In one session; in all without it.")] = None,
     role: Annotated[
@@ -33,7 +33,7 @@ def search(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Find what was said: full text over the rows of all sessions, as part of words, too.
+    """Find what was said, in all sessions: words, parts of words and phrases, in every script.
 
     Neither case nor accents matter. Rows that the model isn't shown any more are found and marked. The
     first search makes an index in the log, later ones add to it.

@@ -13,7 +13,10 @@ from typing import Any
 import other_process
 import pytest
 
+from onrecord.projections.promise import DeliveredNotProjected
+from onrecord.projections.promised import Promised
 from onrecord.projections.search import Query, search
+from onrecord.projections.stored.tail import Tail
 from onrecord.projections.transcript import build
 from onrecord.transcript.events import DeliveryAttempted, TurnFinalized, UserMessageReceived
 from onrecord.transcript.log import TranscriptLog
@@ -128,6 +131,40 @@ def test_damaged_stored_rows_are_projected_and_found_anew(each_url: str) -> None
         assert found(log, "answer", []) == [f"answer {n}" for n in range(4)]
 
 
+def test_a_record_that_cannot_be_read_is_said_and_the_rest_is_found(tmp_path: Path) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        for n in range(4):
+            say(log, n)
+        with log.database.write() as connection:
+            connection.execute("DROP TRIGGER records_update")
+            connection.execute("UPDATE records SET payload = x'c1' WHERE position = 5")
+        told: list[str] = []
+
+        assert found(log, "answer ", told) == ["answer 0", "answer 2", "answer 3"]
+        assert [line.partition(" can't")[0] for line in told] == [
+            "session 's1': what stands at version 2"
+        ]
+
+
+def test_a_session_that_breaks_the_promise_is_said_and_the_rest_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(tail: Tail) -> None:
+        if tail.session == "s1":
+            lost = Promised(delivery="d1", turn="u1", text="answer 1", first=2, began=2)
+            raise DeliveredNotProjected("s1", (lost, "is missing"), [], [lost])
+
+    monkeypatch.setattr(Tail, "check", breaks)
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        for n in range(4):
+            say(log, n)
+        told: list[str] = []
+
+        assert found(log, "answer ", told) == ["answer 0", "answer 2"]
+        assert len(told) == 1
+        assert told[0].startswith("session 's1' isn't searched to its end")
+
+
 def test_where_no_index_can_be_kept_each_session_is_read(each_url: str) -> None:
     with TranscriptLog.open(each_url) as log:
         for n in range(4):
@@ -159,7 +196,10 @@ def test_a_log_that_cannot_be_written_is_searched(tmp_path: Path) -> None:
 OTHER_LIBRARY = """
 import sys
 sys.modules["pysqlite3"] = None  # as where it has no wheel
+from onrecord.projections.promise import DeliveredNotProjected
+from onrecord.projections.promised import Promised
 from onrecord.projections.search import Query, search
+from onrecord.projections.stored.tail import Tail
 from onrecord.transcript.log import TranscriptLog
 with TranscriptLog.open(sys.argv[1]) as log:
     for tries in range(2):
