@@ -181,7 +181,9 @@ def missing_error(bot: Bot) -> None:
     bot.stop()
 
 
-@run()
+@run(
+    fault("delivery-in-doubt", "whether the answer arrived: a send was begun, and no more is known")
+)
 def killed_in_a_send(bot: Bot) -> None:
     """kill -9 between the platform's taking an answer and its saying so: the ledger is left attempting."""
     bot.script(*CODE_WORD)
