@@ -155,6 +155,8 @@ def _out_of_order(
     Only between deliveries of one turn whose place is the attempt's, not that of a message that was
     produced, nor of a row that they share; and only where it is plain which row is whose.
     """
+    in_turn = Counter(text.turn for text in promised)
+    promised = [text for text in promised if in_turn[text.turn] > 1]
     known: dict[tuple[str, str, str], str] = {}
     sharing: set[str] = set()
     for text in promised:
