@@ -32,11 +32,14 @@ class Answer(NamedTuple):
     broken_off: bool
 
 
-def answers_before(tables: Tables, session: str, until: int) -> tuple[list[Answer], int | None]:
+def answers_before(
+    tables: Tables, session: str, until: int, since: int | None = None
+) -> tuple[list[Answer], int | None]:
     """Return the answers of a session before a moment (µs), in order, and the user's last row."""
     moment = until / 1_000_000
+    begin = moment - BACK if since is None else since / 1_000_000
     try:
-        rows = tables.said(session, moment - BACK, moment + SKEW, ROWS_LIMIT)
+        rows = tables.said(session, begin, moment + SKEW, ROWS_LIMIT)
     except foreign.Error:  # a text among them can't be read
         return [], None
     found: list[Answer] = []

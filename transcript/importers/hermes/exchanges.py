@@ -95,7 +95,7 @@ class Exchanges:
     def _answer(self, exchange: Exchange, row: Said, told: Told) -> None:
         ready = exchange.ready
         at = row.at + BEFORE if ready is None else ready.at + self._offset
-        answers, _ = answers_before(self._tables, row.session, at)
+        answers, _ = answers_before(self._tables, row.session, at, row.at - SECOND)
         own = [answer for answer in answers if answer.id > row.id]
         if ready is None:
             own = [answer for answer in own if answer.asked == row.id]

@@ -67,6 +67,8 @@ class HermesSource:
         """Iterate over the sessions, each with its entries in the order of its rows."""
         for row in self._tables.sessions():
             session = Session.of(row)
+            if not session.id:
+                continue
             told = self._exchanges.told(session.id)
             self._ledger.tell(session.id, session.key, told)
             yield session.id, Transcript(self._tables, session, told=told).entries()

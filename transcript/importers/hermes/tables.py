@@ -87,8 +87,8 @@ class Tables:
     def strays(self) -> list[str]:
         """Return the sessions that have messages, and no row of their own."""
         found = self.connection.execute(
-            "SELECT DISTINCT session_id FROM messages"
-            " WHERE session_id NOT IN (SELECT id FROM sessions) ORDER BY session_id"
+            "SELECT DISTINCT session_id FROM messages WHERE session_id <> ''"
+            " AND session_id NOT IN (SELECT id FROM sessions WHERE id IS NOT NULL) ORDER BY session_id"
         )
         return [str(session) for (session,) in found]
 
