@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from onrecord.transcript.events import TranscriptCompacted
@@ -39,9 +38,8 @@ class ThreadRows(SourceRows):
 
 
 class Held(NamedTuple):
-    """A message of the list, and the turn that it was told in."""
+    """A message of the list as it is stored, and the turn that it was told in."""
 
-    digest: bytes
     value: Packed
     id: str
     kind: str
@@ -59,6 +57,8 @@ class Thread:
         self._keys: set[str] = set()
         self._current: dict[str, str] = {}  # id → key of the messages that are held
         self._channel: str | None = None
+        self._whole: Packed | None = None
+        self._list_of_whole: list[Packed] = []
         self._first = ""
         self._previous: Checkpoint | None = None
         self._source = ""
@@ -107,12 +107,12 @@ class Thread:
     def _list(self, checkpoint: Checkpoint, state: State) -> list[Packed]:
         """Return the messages of a checkpoint. Raise Unreadable."""
         assert self._channel is not None
-        found = _inline(state, self._channel)
-        if found is not None:
-            return found
-        if self._channel not in state.written:
-            return []
-        return self._rebuilt(checkpoint)
+        whole = state.channels.get(self._channel)
+        if whole is not None:
+            if whole != self._whole:  # most checkpoints change something else
+                self._whole, self._list_of_whole = whole, _opened(whole, self._channel)
+            return self._list_of_whole
+        return self._rebuilt(checkpoint) if self._channel in state.written else []
 
     def _rebuilt(self, checkpoint: Checkpoint) -> list[Packed]:
         """Return what the writes since the last whole list make of it. Raise Unreadable."""
@@ -126,8 +126,8 @@ class Thread:
             if found is None:
                 break
             state = values.state(_packed(found.value))
-            if (whole := _inline(state, self._channel)) is not None:
-                base = whole
+            if (whole := state.channels.get(self._channel)) is not None:
+                base = _opened(whole, self._channel)
                 break
             id = found.parent
         for id in reversed(chain):
@@ -190,9 +190,9 @@ class Thread:
         """Tell whether a message is in the list, or in the next one: there it may have got its id."""
         if found.id in self._current:
             return True
-        known = {held.digest for held in self._held}
+        known = {held.value for held in self._held}
         for value in now:
-            if _digest(value) not in known and values.is_message(value):
+            if value not in known and values.is_message(value):
                 other = values.message(value)
                 same = other.kind == found.kind and other.fields.get("content") == found.fields.get(
                     "content"
@@ -205,47 +205,39 @@ class Thread:
 
     def _become(self, now: list[Packed], checkpoint: str, state: State) -> None:
         """Make the list what it is in the next checkpoint, and tell the difference."""
-        digests = [_digest(value) for value in now]
         kept = 0
-        for held, digest in zip(self._held, digests, strict=False):
-            if held.digest != digest:
+        for held, value in zip(self._held, now, strict=False):
+            if held.value != value:
                 break
             kept += 1
         if kept < len(self._held):
-            if not self._compact(now, digests, kept, checkpoint, state):
+            if not self._compact(now, kept, checkpoint, state):
                 self._take_back(kept, checkpoint)
             kept = len(self._held)
         for index in range(kept, len(now)):
-            self._tell(now[index], digests[index], checkpoint, index)
+            self._tell(now[index], checkpoint, index)
 
-    def _compact(
-        self, now: list[Packed], digests: list[bytes], kept: int, checkpoint: str, state: State
-    ) -> bool:
+    def _compact(self, now: list[Packed], kept: int, checkpoint: str, state: State) -> bool:
         """If only the front of the list was dropped, say so; what stands there instead is its summary."""
         if any(held.kind != "system" for held in self._held[:kept]):
             return False
-        places = {held.digest: index for index, held in enumerate(self._held)}
+        places = {held.value: index for index, held in enumerate(self._held)}
         first = kept
-        while first < len(now) and digests[first] not in places and _is_system(now[first]):
+        while first < len(now) and now[first] not in places and _is_system(now[first]):
             first += 1
-        cut = places.get(digests[first]) if first < len(now) else None
-        if cut is None:
-            return False
+        cut = places.get(now[first], -1) if first < len(now) else -1
         rest = self._held[cut:]
-        if digests[first : first + len(rest)] != [held.digest for held in rest]:
+        if cut < kept or now[first : first + len(rest)] != [each.value for each in rest]:
             return False
         dropped, self._held = self._held[kept:cut], self._held[:kept]
         for index in range(kept, first):
-            self._tell(now[index], digests[index], checkpoint, index)
-        summary = "\n\n".join(
-            text_of(values.message(each).fields.get("content")) for each in now[kept:first]
-        )
-        self._held += rest
-        self._current = {held.id: self._current.get(held.id, held.id) for held in self._held}
+            self._tell(now[index], checkpoint, index)
+        self._hold(self._held + rest)
         staying = {held.turn for held in rest}
         gone = [held.turn for held in dropped if held.turn and held.turn not in staying]
         if gone:
-            told = summary or _summary(state) or DROPPED.format(len(dropped))
+            said = (text_of(values.message(each).fields.get("content")) for each in now[kept:first])
+            told = "\n\n".join(said) or _summary(state) or DROPPED.format(len(dropped))
             event = TranscriptCompacted(through_turn=gone[-1], summary=told)
             self._rows.add(event, self._at, f"checkpoints {checkpoint}")
         return True
@@ -257,23 +249,28 @@ class Thread:
             start = next(i for i, held in enumerate(self._held) if held.turn == turn)
             kept = min(kept, start)
             self._rows.rewound(turn, self._at, f"checkpoints {checkpoint}")
-        del self._held[kept:]
-        self._current = {held.id: self._current.get(held.id, held.id) for held in self._held}
+        self._hold(self._held[:kept])
 
-    def _tell(self, value: Packed, digest: bytes, checkpoint: str, index: int) -> None:
+    def _hold(self, held: list[Held]) -> None:
+        """Go on with these messages alone."""
+        self._held = held
+        self._current = {each.id: self._current[each.id] for each in held if each.id}
+
+    def _tell(self, value: Packed, checkpoint: str, index: int) -> None:
         """Tell the rows a message that is new in the list."""
         self._place = f"checkpoints {checkpoint} {self._channel}[{index}]"
         try:
             found = values.message(value)
         except Unreadable as wrong:
             self._rows.fault(_code(wrong), self._place, str(wrong))
-            self._held.append(Held(digest, value, "", "", self._rows.turn))
+            self._held.append(Held(value, "", "", self._rows.turn))
             return
         key = self._key(found.id, checkpoint, index)
         tell(self._rows, found, key, self._at, self._place)
-        self._current.setdefault(found.id, key)
         self._keys.add(key)
-        self._held.append(Held(digest, value, found.id, kind_of(found), self._rows.turn))
+        if found.id:
+            self._current.setdefault(found.id, key)
+        self._held.append(Held(value, found.id, kind_of(found), self._rows.turn))
 
     def _key(self, id: str, checkpoint: str, index: int) -> str:
         """Name a message: by its id, or, if that was another's or it was taken back, by where it stands."""
@@ -285,23 +282,23 @@ class Thread:
 
 
 def _channel_of(state: State) -> str | None:
-    """Return the channel that holds messages."""
+    """Return the channel that holds messages; `messages` is one while it is empty, too."""
     if "messages" in state.written and "messages" not in state.channels:
         return "messages"
     others = sorted(state.channels.keys() - {"messages", ROOT, "__start__"})
-    for name in ("messages", ROOT, *others):
-        value = state.channels.get(name)
-        found = None if value is None else values.elements(value)
+    lists = {
+        name: found
+        for name in ("messages", ROOT, *others)
+        if name in state.channels and (found := values.elements(state.channels[name])) is not None
+    }
+    for name, found in lists.items():
         if found and (name == "messages" or values.is_message(found[0])):
             return name
-    return None
+    return "messages" if "messages" in lists else None
 
 
-def _inline(state: State, channel: str) -> list[Packed] | None:
-    """Return the list that a checkpoint holds itself, None where it has none. Raise Unreadable."""
-    value = state.channels.get(channel)
-    if value is None:
-        return None
+def _opened(value: Packed, channel: str) -> list[Packed]:
+    """Return what a channel's list holds. Raise Unreadable."""
     found = values.elements(value)
     if found is None:
         raise Unreadable(f"the channel {channel} holds no list")
@@ -375,10 +372,6 @@ def _source(metadata: bytes | None) -> str:
     except (ValueError, RecursionError):
         return ""
     return str(found.get("source", "")) if isinstance(found, dict) else ""
-
-
-def _digest(value: Packed) -> bytes:
-    return blake2b(value.data, digest_size=16).digest()
 
 
 def _code(wrong: Unreadable) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from checkpoint_databases import Checkpoints, ai, human, message, remove, system, tool
 from foreign_imports import Log, imported
@@ -103,6 +104,24 @@ def test_half_a_turn_that_was_dropped_stays(file: Checkpoints) -> None:
     assert view(file) == ["[3 earlier messages were removed from the state]", "three", "four"]
 
 
+def test_a_system_message_that_is_put_in_front_takes_nothing_back(file: Checkpoints) -> None:
+    file.add(ONE, TWO)
+    file.add(system("s", "Be brief."), ONE, TWO, THREE)
+
+    session = imported(langgraph, file.path, "t")
+
+    assert [text for _, text in session.rows] == ["one", "two", "three"]
+    assert session.of("TranscriptRewound") == session.of("TranscriptCompacted") == []
+    assert len(session.of("RecoveryApplied")) == 1
+
+
+def test_a_write_without_an_id_is_lost_beside_others_without(file: Checkpoints) -> None:
+    id = file.add(human(None, "one"))
+    file.write(id, [ai(None, "two")])
+
+    assert imported(langgraph, file.path, "t").faults == [("torn-tail", f"writes {id} task 0")]
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
@@ -166,7 +185,8 @@ def test_messages_of_other_forms_and_channels_are_found(file: Checkpoints) -> No
     file.add(
         thread="chat", parent=None, messages_of_mine=[chat, {"role": "assistant", "content": "two"}]
     )
-    file.add(thread="none", parent=None, total=[1, 2])
+    sums = msgspec.msgpack.encode({"channel_values": {"total": [1, 2]}})
+    file.store("msgpack", sums, thread="none", parent=None)
 
     assert imported(langgraph, file.path, "chat").rows == [("user", "one"), ("assistant", "two")]
     assert imported(langgraph, file.path, "none").faults == [
