@@ -8,7 +8,7 @@ from typing import Any
 
 from checkpoint_databases import Checkpoints, ai, human
 from foreign_imports import Log, imported
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onrecord.transcript.importers import langgraph
