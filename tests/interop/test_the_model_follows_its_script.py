@@ -38,15 +38,15 @@ def streamed(model: Model, text: str) -> tuple[str, str | None, bool]:
     """Return what came as text, the finish reason, and whether the connection was reset."""
     said, finish, reset = "", None, False
     body = {"stream": True, "messages": [{"role": "user", "content": text}]}
-    with httpx.stream("POST", f"{model.url}/chat/completions", json=body) as answer:
-        try:
+    try:
+        with httpx.stream("POST", f"{model.url}/chat/completions", json=body) as answer:
             for line in answer.iter_lines():
                 if line.startswith("data: {"):
                     (choice,) = json.loads(line.removeprefix("data: "))["choices"]
                     said += choice["delta"].get("content") or ""
                     finish = choice["finish_reason"]
-        except httpx.ReadError:
-            reset = True
+    except httpx.ReadError:
+        reset = True
     return said, finish, reset
 
 
