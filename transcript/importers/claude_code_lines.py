@@ -183,7 +183,7 @@ class Conversation:
 
     def _results(self, id: str, line: Line, results: list[Line]) -> None:
         for block in results:
-            call = str(block.get("tool_use_id") or "")
+            call = str(block.get("tool_use_id") or self._place)
             step = self._chain.step(f"call {call}")
             self._chain.hang(id, self._parent(line) if step is None else step)
             self.rows.tool(

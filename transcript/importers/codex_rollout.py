@@ -61,7 +61,7 @@ class Rollout:
 
     def read(self, key: str, place: str, line: Object) -> None:
         """Take a line in. `key`: unique in the file."""
-        kind, payload = line.get("type"), line.get("payload")
+        kind, payload = _kind(line), line.get("payload")
         self._at, self._place = microseconds(line.get("timestamp")) or self._at, place
         if kind == "response_item" and isinstance(payload, dict):
             self._item(key, payload)
@@ -71,7 +71,7 @@ class Rollout:
             self._compacted(payload)
         elif kind == "inter_agent_communication" and isinstance(payload, dict):
             self._program(key, {"role": "user", "content": words(payload.get("content"))})
-        elif kind == "session_meta" or (kind is None and "id" in line and "timestamp" in line):
+        elif kind == "session_meta" or (not kind and "id" in line and "timestamp" in line):
             self._start(payload if isinstance(payload, dict) else line)
         elif kind in ITEMS:
             self._item(key, line)
@@ -91,7 +91,7 @@ class Rollout:
     # --- items -----------------------------------------------------------------------------------
 
     def _item(self, key: str, item: Object) -> None:
-        kind = item.get("type")
+        kind = _kind(item)
         if kind in SILENT:
             if kind == "context_compaction":
                 self._end_response()
@@ -104,7 +104,7 @@ class Rollout:
         elif kind == "message" and item.get("role") == "user":
             self._user(key, item)
         else:
-            own = item.get("role", "assistant") == "assistant" and not str(kind).endswith("_output")
+            own = item.get("role", "assistant") == "assistant" and not kind.endswith("_output")
             if kind == "message" and own:
                 self._say(words(item.get("content")))
             self._items.read(key, item, self._at, self._place)
@@ -216,6 +216,11 @@ class Rollout:
             self._unknown.add(what)
             told = f"{what}; nothing of it was read, nor of those like it"
             self._rows.fault("unknown-in-source", self._place, told)
+
+
+def _kind(found: Object) -> str:
+    """Return the type that a line or an item says it is, empty for none."""
+    return str(found.get("type") or "")
 
 
 def _origin(item: Object) -> Any:

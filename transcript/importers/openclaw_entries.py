@@ -164,7 +164,7 @@ class Conversation:
             self.rows.close(self._at, "interrupted")
 
     def _result(self, id: str, entry: Object, message: Object) -> None:
-        call = str(message.get("toolCallId") or "")
+        call = str(message.get("toolCallId") or self._place)
         step = self._chain.step(f"call {call}")
         self._chain.hang(id, self._parent(entry) if step is None else step)
         failed = message.get("isError") is True
