@@ -45,7 +45,6 @@ class Bot:
         """Make a home in `folder`; what the platform writes down stands beside it."""
         self.home = home = folder / HOME
         self.model_url = model_url
-        self.settings = settings
         self.platform = ChatPlatform(folder / "platform.jsonl")
         self.gateway: subprocess.Popen[bytes] | None = None
         self.environment = {
@@ -67,11 +66,10 @@ class Bot:
         for file in ("plugin.yaml", "__init__.py"):
             plugin.joinpath(file).write_text(PLUGIN.joinpath(file).read_text("utf-8"), "utf-8")
         home.joinpath("SOUL.md").write_text("You are a bot under test.\n", "utf-8")
-        self.configure({})
+        self._configure(settings)
 
-    def configure(self, more: dict[str, Any]) -> None:
-        """Write the gateway's configuration (JSON is YAML); it holds from the next start on."""
-        self.settings = {**self.settings, **more}
+    def _configure(self, settings: dict[str, Any]) -> None:
+        """Write the gateway's configuration (JSON is YAML)."""
         config = {
             "model": {
                 "default": "scripted",
@@ -85,7 +83,7 @@ class Bot:
             "platform_toolsets": {"loopback": ["todo", "file", "terminal"]},
             "terminal": {"cwd": str(self.home / "user")},
             "security": {"tirith_enabled": False},
-            **self.settings,
+            **settings,
         }
         self.home.joinpath("config.yaml").write_text(json.dumps(config, indent=2), "utf-8")
 
@@ -127,7 +125,7 @@ class Bot:
         return file.read_text("utf-8", "replace") if file.exists() else ""
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until something holds; say what it was if it doesn't for two minutes."""
+        """Wait until something holds; fail after a while, and say what it was and how things stand."""
         end = time.monotonic() + PATIENCE_SECONDS
         while not holds():
             if time.monotonic() > end:
