@@ -164,7 +164,7 @@ class _Reading:
         """Say which messages no branch holds."""
         for id in self._table.half_written(session):
             self._rows.fault(
-                "torn-tail", f"{self._table.name} {id}",
+                "hidden-in-source", f"{self._table.name} {id}",
                 "message_structure has no row of it: no branch holds it, and the SDK doesn't show it",
             )  # fmt: skip
 

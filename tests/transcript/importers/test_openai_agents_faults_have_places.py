@@ -106,7 +106,7 @@ def test_half_of_an_append_is_told(tmp_path: Path) -> None:
     assert session.rows == [("user", "one"), ("assistant", "two")]
     assert session.faults == [
         ("content-unrecoverable", "message_structure 4"),
-        ("torn-tail", f"agent_messages {lost}"),
+        ("hidden-in-source", f"agent_messages {lost}"),
     ]
 
 
