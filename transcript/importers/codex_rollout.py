@@ -26,8 +26,8 @@ SILENT = frozenset(
 """Items that nobody said: a compaction is told by its own line, the rest is the program's memory."""
 LINES = frozenset(
     {
-        "session_meta", "turn_context", "world_state", "token_usage_record", "security_risk_score",
-        "realtime_item", "id_allocation", "inter_agent_communication_metadata", "heartbeat",
+        "world_state", "security_risk_score", "realtime_item", "id_allocation",
+        "inter_agent_communication_metadata", "heartbeat",
     }
 )  # fmt: skip
 """Lines of the program's own state."""
@@ -75,6 +75,8 @@ class Rollout:
             self._start(payload if isinstance(payload, dict) else line)
         elif kind in ITEMS:
             self._item(key, line)
+        elif kind in ("turn_context", "token_usage_record"):
+            self._end_response()
         elif kind not in LINES and "record_type" not in line:
             self._tell_unknown(f"a line of the type {kind!r}")
 
@@ -140,7 +142,7 @@ class Rollout:
 
     def _event(self, event: Object) -> None:
         kind = event.get("type")
-        if kind in ("token_count", "context_compacted"):
+        if kind in ("token_count", "context_compacted", "task_started", "turn_started"):
             self._end_response()
         elif kind in ("task_complete", "turn_complete"):
             self._close("failed" if event.get("error") else "completed", event.get("error"))
