@@ -103,6 +103,9 @@ class Sessions:
                 rows.add(started, microseconds(row.at), f"message_structure {branch}")
             reading.take(row)
             yield from rows.take()
+        for row in table.half_written(session) if branch == MAIN else ():
+            reading.take_hidden(row)
+            yield from rows.take()
         if gone := table.gone_at_the_end(session, branch):
             reading.tell_gone(*gone)
         items.finish()
@@ -111,8 +114,6 @@ class Sessions:
                 "torn-tail", items.place,
                 "the last message has no answer: the program ended while it worked on one",
             )  # fmt: skip
-        if branch == MAIN:
-            reading.tell_half_written(session)
         yield from rows.take()
 
 
@@ -160,13 +161,14 @@ class _Reading:
             event = TranscriptRewound(to_turn=str(id))
             self._rows.add(event, self._items.at, f"{self._table.name} {id}")
 
-    def tell_half_written(self, session: bytes) -> None:
-        """Say which messages no branch holds."""
-        for id in self._table.half_written(session):
-            self._rows.fault(
-                "hidden-in-source", f"{self._table.name} {id}",
-                "message_structure has no row of it: no branch holds it, and the SDK doesn't show it",
-            )  # fmt: skip
+    def take_hidden(self, row: Row) -> None:
+        """Take a message in that no branch holds: it was said, and half of its append is missing."""
+        self._items.end_response()
+        self._rows.fault(
+            "hidden-in-source", f"{self._table.name} {row.id}",
+            "message_structure has no row of it: no branch holds it, and the SDK doesn't show it",
+        )  # fmt: skip
+        self.take(row)
 
 
 def _item(row: Row) -> tuple[dict[str, Any] | None, str]:

@@ -67,22 +67,28 @@ class Table:
         )
         return [str(branch) for (branch,) in found] or [""]
 
-    def rows(self, session: bytes, branch: str) -> Iterator[Row]:
-        read = (
+    @property
+    def _read(self) -> str:
+        """Return the columns of a Row, without its id."""
+        return (
             "CASE WHEN length(CAST(m.message_data AS BLOB)) <= ? THEN CAST(m.message_data AS BLOB) END,"
             " length(CAST(m.message_data AS BLOB)), m.created_at,"
             f" m.id <= 1 OR EXISTS (SELECT 1 FROM {self.sql} p WHERE p.id = m.id - 1)"
         )
+
+    def rows(self, session: bytes, branch: str) -> Iterator[Row]:
+        """Iterate over what is in a branch, in its order; over all messages where there are none."""
         if not branch:
             found = self.connection.execute(
-                f"SELECT m.id, {read} FROM {self.sql} m WHERE m.session_id = CAST(? AS TEXT) ORDER BY m.id",
+                f"SELECT m.id, {self._read} FROM {self.sql} m"
+                " WHERE m.session_id = CAST(? AS TEXT) ORDER BY m.id",
                 (ITEM_LIMIT, session),
             )
             for row in found:
                 yield Row(*row)
             return
         found = self.connection.execute(
-            f"SELECT s.message_id, {read}, s.id, {', '.join(f'u.{name}' for name in _USAGE)}"
+            f"SELECT s.message_id, {self._read}, s.id, {', '.join(f'u.{name}' for name in _USAGE)}"
             f" FROM message_structure s LEFT JOIN {self.sql} m ON m.id = s.message_id"
             " LEFT JOIN turn_usage u ON u.session_id = s.session_id"
             " AND u.branch_id = s.branch_id AND u.user_turn_number = s.user_turn_number"
@@ -93,15 +99,17 @@ class Table:
             usage = dict(zip(_USAGE, used, strict=True)) if used[0] is not None else None
             yield Row(id, data, size, at, follows, structure, usage)
 
-    def half_written(self, session: bytes) -> Iterator[int]:
+    def half_written(self, session: bytes) -> Iterator[Row]:
         """Iterate over the messages that no branch holds."""
         found = self.connection.execute(
-            f"SELECT id FROM {self.sql} WHERE session_id = CAST(? AS TEXT) AND id NOT IN"
-            " (SELECT message_id FROM message_structure WHERE session_id = CAST(? AS TEXT)) ORDER BY id",
-            (session, session),
+            f"SELECT m.id, {self._read} FROM {self.sql} m"
+            " WHERE m.session_id = CAST(? AS TEXT) AND m.id NOT IN"
+            " (SELECT message_id FROM message_structure WHERE session_id = CAST(? AS TEXT))"
+            " ORDER BY m.id",
+            (ITEM_LIMIT, session, session),
         )
-        for (id,) in found:
-            yield int(id)
+        for row in found:
+            yield Row(*row)
 
     def before(self, id: int) -> int:
         """Return the id of the message before, of whatever session; 0 where there is none."""

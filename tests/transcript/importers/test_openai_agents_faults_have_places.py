@@ -93,19 +93,18 @@ def test_a_result_without_its_call_is_told(file: AgentsDatabase) -> None:
     assert "orphan-tool-result" in session.found
 
 
-def test_half_of_an_append_is_told(tmp_path: Path) -> None:
+def test_half_of_an_append_is_told_and_read(tmp_path: Path) -> None:
     file = AgentsDatabase(tmp_path / "sessions.db", structured=True)
     file.user("one")
-    file.assistant("two")
+    file.place(99)
     lost = file.assistant("without a place")
     file.run("DELETE FROM message_structure WHERE message_id = ?", lost)
-    file.place(99)
 
     session = imported(openai_agents, file.path, "s")
 
-    assert session.rows == [("user", "one"), ("assistant", "two")]
+    assert session.rows == [("user", "one"), ("assistant", "without a place")]
     assert session.faults == [
-        ("content-unrecoverable", "message_structure 4"),
+        ("content-unrecoverable", "message_structure 2"),
         ("hidden-in-source", f"agent_messages {lost}"),
     ]
 
