@@ -146,8 +146,6 @@ class WordIndex:
     def _write(self, session: str, first: Place, turns: list[Turn], *, is_last: bool) -> None:
         def run(connection: Any) -> None:
             word_index.store(connection, first.number, turns, first.version if is_last else 0)
-            if is_last:
-                word_index.cut(connection, first.number, first.turns)
             if first.erased:
                 word_index.set_unmerged(connection)
 

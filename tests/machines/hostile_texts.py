@@ -23,7 +23,7 @@ HOSTILE = (
     "http://e.example/a", "HTTPS://e.example", "www.e.example", "a@e.example", "@team",
     "<http://e.example>", "mailto:a@e.example", "# h", "=====", "-----", "***", "* * *", "- item",
     "+ item", "1. item", "1) item", "> quote", ">", "```", "````", "~~~", "``` js", "`code`", "``",
-    "`@`", "| a | b |\n|---|---|\n| c | d |", "x\n=====", "x\n-----",
+    "`@`", "| a | b\n|---|---|", "x\n=====", "x\n-----",
     "- [ ] task", "**bold**", "_it_", "~~gone~~", "$x$", "\\",
     "\\\\", "<b>", "<", "    code", "\tcode", "  ", "\u202eevil\u202c", "\u2066x", "\u200b",
     "\ufeff", "\x00", "\x1b[31m", "\r", "\r\n", "\x0c", "\x85", "\u2028", "\u2029", "\u3000",

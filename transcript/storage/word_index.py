@@ -34,15 +34,13 @@ _HERE = (
 
 
 class Place(NamedTuple):
-    """Where a session stands: in the stored projections (`number`, `version`, `turns`), and up to
-    which version it is `indexed`. `erased`: something of it was, since.
+    """Where a session stands in the stored projections (`number`, `version`), and whether something of
+    it was `erased` since it was indexed.
     """
 
     key: bytes
     number: int
     version: int
-    turns: int
-    indexed: int
     erased: bool
 
 
@@ -81,14 +79,14 @@ def behind(connection: Any, build: int, session: str | None) -> list[tuple[str, 
 def place(connection: Any, build: int, session: str) -> Place | None:
     """Return where a session stands, None if it isn't stored in this build."""
     row = connection.execute(
-        "SELECT s.session_key, p.number, p.version, p.turns, coalesce(i.version, 0), "
-        f"NOT ({_NOT_ERASED}) {_HERE} AND p.number IS NOT NULL AND s.name = ?",
+        f"SELECT s.session_key, p.number, p.version, NOT ({_NOT_ERASED}) {_HERE} "
+        "AND p.number IS NOT NULL AND s.name = ?",
         (build, session.encode()),
     ).fetchone()
     if row is None:
         return None
-    key, number, version, turns, indexed, erased = row
-    return Place(key, number, version, turns, indexed, bool(erased))
+    key, number, version, erased = row
+    return Place(key, number, version, bool(erased))
 
 
 def changed(connection: Any, number: int, after: int, limit: int) -> list[tuple[int, bytes, bytes]]:
@@ -137,16 +135,6 @@ def _advance(connection: Any, number: int, version: int, change: int) -> None:
         "INSERT INTO search_sessions (number, version, size) VALUES (?, ?, ?) ON CONFLICT (number) "
         "DO UPDATE SET version = excluded.version, size = search_sessions.size + excluded.size",
         (number, version, change),
-    )
-
-
-def cut(connection: Any, number: int, turns: int) -> None:
-    """Remove what is indexed of turns that a session hasn't."""
-    first, last = (number << _PLACE_BITS) + turns, (number + 1) << _PLACE_BITS
-    gone = _remove(connection, _BETWEEN, (first, last))
-    connection.execute("DELETE FROM search_turns WHERE id >= ? AND id < ?", (first, last))
-    connection.execute(
-        "UPDATE search_sessions SET size = size - ? WHERE number = ?", (gone, number)
     )
 
 

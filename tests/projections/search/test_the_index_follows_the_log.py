@@ -105,6 +105,28 @@ def test_many_turns_are_indexed_in_portions(each_url: str, monkeypatch: pytest.M
         assert len(indexed(log)) == 18 + 1
 
 
+def test_indexing_that_was_interrupted_goes_on(
+    each_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "TURNS_AT_ONCE", 3)
+    store, portions = statements.store, iter(range(9))
+
+    def interrupted(connection: Any, number: int, turns: Sequence[Turn], version: int) -> None:
+        if next(portions) == 1:
+            raise KeyboardInterrupt
+        store(connection, number, turns, version)
+
+    monkeypatch.setattr(statements, "store", interrupted)
+    with TranscriptLog.open(each_url) as log:
+        for n in range(9):
+            said(log, f"t{n}", f"question {n}", f"answer {n}")
+        with pytest.raises(KeyboardInterrupt):
+            search(log, Query(words=("answer",)))
+
+        assert len(texts(log, "answer")) == 9
+        assert len(indexed(log)) == 18 + 1
+
+
 def test_hits_say_whether_the_model_still_sees_them(each_url: str) -> None:
     with TranscriptLog.open(each_url) as log:
         for turn in ("t1", "t2", "t3"):

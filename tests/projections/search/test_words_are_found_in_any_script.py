@@ -118,6 +118,15 @@ def test_all_words_are_in_one_row_and_calls_are_searched(each_url: str) -> None:
         assert (hit.row.role, hit.row.turn) == ("assistant", "t")
 
 
+def test_a_row_with_all_parts_of_a_word_and_not_the_word_takes_no_place(each_url: str) -> None:
+    with TranscriptLog.open(each_url) as log:
+        log.append("s", UserMessageReceived(message="u1", text="abcd"))
+        log.append("s", UserMessageReceived(message="u2", text="abc bcd"))
+
+        (hit,) = search(log, Query(words=("abcd",), limit=1))
+        assert hit.row.text == "abcd"
+
+
 def test_filters_narrow_and_the_newest_come_first(each_url: str) -> None:
     with TranscriptLog.open(each_url) as log:
         for n in range(6):
