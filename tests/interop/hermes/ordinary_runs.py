@@ -119,6 +119,10 @@ def undone(bot: Bot) -> None:
     bot.stop()
 
 
+FULL_WINDOW = [
+    120_000,
+    10,
+]  # tokens of prompt and answer, as the model says; the window has 128,000
 SUMMARY = {
     "anywhere": "summar",
     "text": "The user had numbers said, one after another.",
@@ -152,3 +156,15 @@ def compact(bot: Bot) -> None:
 def compacted(bot: Bot) -> None:
     """Twelve turns, then /compress: the rows are archived in place, and a summary and some rows follow."""
     compact(bot)
+
+
+@run()
+def compacted_by_itself(bot: Bot) -> None:
+    """The window is nearly full after ten turns: Hermes compacts before it answers the next message."""
+    *said, last = numbers(10)
+    bot.script(*said, {**last, "tokens": FULL_WINDOW}, {"to": "How many", "text": "Ten."}, SUMMARY)
+    bot.start()
+    for number in range(1, 11):
+        bot.turn(f"Say number {number}.", f"This is number {number}.")
+    bot.turn("How many were it?", "Ten.")
+    bot.stop()
