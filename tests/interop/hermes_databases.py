@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,38 @@ class HermesHome:
 
     def tool(self, call: str, text: str, **columns: Any) -> int:
         return self.row("tool", text, tool_call_id=call, **columns)
+
+    def compacts(
+        self,
+        head: Sequence[int],
+        tail: Sequence[int],
+        summary: str = SUMMARY,
+        role: str = "assistant",
+        *,
+        times: bool = True,
+    ) -> None:
+        """Do what hermes_state.py's archive_and_compact does: archive, copy and summarise.
+
+        `times`: whether the copies bring their times; else they get that of the summary.
+        """
+        self.run(
+            "UPDATE messages SET active = 0, compacted = 1 WHERE session_id = 's' AND active = 1"
+        )
+        self.now += 1
+        for id in head:
+            self._copy(id, times)
+        if summary:
+            self.now -= 1  # a row moves the time on
+            self.row(role, summary)
+        for id in tail:
+            self._copy(id, times)
+
+    def _copy(self, id: int, times: bool) -> None:
+        names = "session_id, role, content, tool_calls, tool_call_id, finish_reason"
+        self.run(
+            f"INSERT INTO messages ({names}, timestamp)"
+            f" SELECT {names}, iif(?, timestamp, ?) FROM messages WHERE id = ?", times, self.now, id,
+        )  # fmt: skip
 
     def owes(self, text: str, state: str = "delivered", **columns: Any) -> None:
         self.now += 1

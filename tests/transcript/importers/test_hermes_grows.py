@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hermes_databases import SUMMARY, HermesHome, imported
+from hermes_databases import HermesHome, imported
 
 from onrecord.transcript.log import TranscriptLog
 
@@ -28,14 +28,8 @@ def takes_back(first: int) -> Step:
     return lambda home: home.run(sql, first)
 
 
-def compacts(*texts: str) -> Step:
-    def step(home: HermesHome) -> None:
-        home.run("UPDATE messages SET active = 0, compacted = 1 WHERE active = 1")
-        home.assistant(SUMMARY)
-        for n, text in enumerate(texts):
-            home.row("assistant" if n % 2 else "user", text)
-
-    return step
+def compacts(*kept: int) -> Step:
+    return lambda home: home.compacts([], kept)
 
 
 def changes(sql: str) -> Step:
@@ -49,10 +43,10 @@ STORIES: dict[str, list[Step]] = {
     "rewind and rewind": [*TALK, takes_back(3), asks("three"), answers("drei"), takes_back(1), asks("four")],
     "rewind of a rewind": [*TALK, takes_back(3), asks("three"), takes_back(5), asks("four"), answers("vier")],
     "compaction": [
-        *TALK, asks("three"), answers("drei"), compacts("three", "drei"), asks("four"), answers("vier"),
+        *TALK, asks("three"), answers("drei"), compacts(5, 6), asks("four"), answers("vier"),
     ],
     "rewind and compaction": [
-        *TALK, takes_back(3), asks("three"), answers("drei"), compacts("three", "drei"),
+        *TALK, takes_back(3), asks("three"), answers("drei"), compacts(5, 6),
         asks("four"), answers("vier"), takes_back(10), asks("five"),
     ],
     "ledger": [

@@ -99,43 +99,50 @@ def test_a_question_that_was_taken_back_at_the_end_leaves_no_finding(home: Herme
     assert told.found == []
 
 
-def archived(home: HermesHome, *texts: str) -> None:
+def talk(home: HermesHome, *texts: str) -> None:
     for n, text in enumerate(texts):
-        role = "assistant" if n % 2 else "user"
-        home.row(role, text, active=0, compacted=1)
+        home.row("assistant" if n % 2 else "user", text)
 
 
+@pytest.mark.parametrize("times", [True, False])
 def test_a_compaction_in_place_is_a_summary_and_its_copies_are_no_messages(
-    home: HermesHome,
+    home: HermesHome, times: bool
 ) -> None:
-    archived(home, "one", "eins", "two", "zwei", "three", "drei", "four", "vier")
-    home.user("one")
-    home.assistant("eins")
-    home.user(SUMMARY)
-    home.assistant("drei")  # from the middle of a turn on
-    home.user("four")
-    home.assistant("vier")
-    home.user("five")
-    home.assistant("fünf")
+    talk(home, "one", "eins", "two", "zwei", "three", "drei", "one", "eins")
+    home.compacts([1, 2], [6, 7, 8], role="user", times=times)  # from the middle of a turn on
+    talk(home, "one", "fünf")  # not a copy, though it was said before
 
     told = imported(home.path)
 
-    texts = ["one", "eins", "two", "zwei", "three", "drei", "four", "vier", "five", "fünf"]
+    texts = ["one", "eins", "two", "zwei", "three", "drei", "one", "eins", "one", "fünf"]
     assert [text for _, text in told.rows] == texts
     assert told.view == [
-        ("summary", SAID), ("user", "three"), ("assistant", "drei"), ("user", "four"),
-        ("assistant", "vier"), ("user", "five"), ("assistant", "fünf"),
+        ("summary", SAID), ("user", "three"), ("assistant", "drei"), ("user", "one"),
+        ("assistant", "eins"), ("user", "one"), ("assistant", "fünf"),
     ]  # fmt: skip
     assert told.found == []
 
 
+def test_a_rewind_to_a_copy_takes_back_what_it_is_a_copy_of(home: HermesHome) -> None:
+    talk(home, "one", "eins", "two", "zwei", "three", "drei")
+    home.compacts([], [3, 4, 5, 6])
+    home.run("UPDATE messages SET active = 0 WHERE id >= 10 AND active = 1")
+    talk(home, "four", "vier")
+
+    told = imported(home.path)
+
+    assert [text for _, text in told.rows] == [
+        "one", "eins", "two", "zwei", "three", "drei", "four", "vier",
+    ]  # fmt: skip
+    assert [text for _, text in told.view] == [SAID, "two", "zwei", "four", "vier"]
+    assert told.found == []
+
+
 def test_a_second_compaction_knows_the_copies_of_the_first(home: HermesHome) -> None:
-    archived(home, "one", "eins", "two", "zwei")
-    home.assistant(SUMMARY, active=0, compacted=1)
-    archived(home, "two", "zwei", "three", "drei")
-    home.assistant(SUMMARY.replace("a house", "two houses"))
-    home.user("three")
-    home.assistant("drei")
+    talk(home, "one", "eins", "two", "zwei")
+    home.compacts([], [3, 4])  # rows 5 to 7
+    talk(home, "three", "drei")  # rows 8 and 9
+    home.compacts([], [7, 8, 9], SUMMARY.replace("a house", "two houses"))
     home.user("four")
 
     told = imported(home.path)
@@ -150,20 +157,18 @@ def test_a_second_compaction_knows_the_copies_of_the_first(home: HermesHome) -> 
         "four",
     ]
     assert told.view == [
-        ("summary", "They spoke of two houses."), ("user", "three"), ("assistant", "drei"),
-        ("user", "four"),
+        ("summary", "They spoke of two houses."), ("user", "two"), ("assistant", "zwei"),
+        ("user", "three"), ("assistant", "drei"), ("user", "four"),
     ]  # fmt: skip
     assert told.found == []
 
 
 def test_a_compaction_in_the_middle_of_a_turn_keeps_the_turn(home: HermesHome) -> None:
-    archived(home, "one", "eins", "look")
-    home.assistant("", "c1", active=0, compacted=1)
-    home.tool("c1", "a very long result", active=0, compacted=1)
-    home.assistant(SUMMARY)
-    home.user("look")
+    talk(home, "one", "eins", "look")
     home.assistant("", "c1")
-    home.tool("c1", "[shortened]")
+    home.tool("c1", "a very long result")
+    home.compacts([], [3, 4, 5])
+    home.run("UPDATE messages SET content = '[shortened]' WHERE role = 'tool' AND active = 1")
     home.user("[Your active task list was preserved across context compression]\n- one")
     home.assistant("A house")
 
@@ -177,9 +182,9 @@ def test_a_compaction_in_the_middle_of_a_turn_keeps_the_turn(home: HermesHome) -
 
 
 def test_a_summary_that_was_merged_into_a_message_is_taken_out_of_it(home: HermesHome) -> None:
-    archived(home, "one", "eins", "two", "zwei")
-    home.user(MERGED.format("two"))
-    home.assistant("zwei")
+    talk(home, "one", "eins", "two", "zwei")
+    home.compacts([], [3, 4], "")
+    home.run("UPDATE messages SET content = ? WHERE id = 5", MERGED.format("two"))
     home.user("three")
 
     told = imported(home.path)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from onrecord.transcript.importers import foreign
 from onrecord.transcript.importers.hermes.cells import content_of
+from onrecord.transcript.importers.hermes.compaction import summary_of
 from onrecord.transcript.importers.hermes.prompts import EMPTY, INTERRUPTED, kind_of
 from onrecord.transcript.importers.hermes.tables import Tables
 
@@ -44,14 +45,24 @@ def answers_before(
         return [], None
     found: list[Answer] = []
     asked: int | None = None
-    for id, role, content, observed, _, whole in rows:
+    seen = set()
+    for id, role, content, observed, at, whole in rows:
+        if (role, at, content) in seen:
+            continue  # a copy that a compaction left
+        seen.add((role, at, content))
         text = content_of(content).text
         if role == "assistant":
-            if text.strip() and text != EMPTY and (whole or not text.startswith(INTERRUPTED)):
+            if _is_an_answer(text, whole):
                 found.append(Answer(id, text, asked, not whole))
         elif not observed and not kind_of(text):
             asked = id
     return found, asked
+
+
+def _is_an_answer(text: str, whole: bool) -> bool:
+    if not text.strip() or text == EMPTY or summary_of(text):
+        return False
+    return whole or not text.startswith(INTERRUPTED)
 
 
 def whose(answers: Sequence[Answer], fits: Callable[[str], bool]) -> list[Answer]:

@@ -23,6 +23,9 @@ HEAD = 64
 TAIL = 900
 """Copies of last messages that are looked for after one."""
 
+AT_ONCE = 0.001
+"""Seconds within which one transaction's rows are stamped, where they bring no time of their own."""
+
 # agent/context_compressor.py: SUMMARY_PREFIX and those of older versions, all of which begin and end so
 _PREFIX = "[CONTEXT COMPACTION — REFERENCE ONLY]"
 _PREFIX_END = "avoid repeating it:"
@@ -87,8 +90,20 @@ def _stored_again(found: Compacted, copies: dict[int, int], ids: Sequence[int]) 
 
 
 class _Seen(NamedTuple):
+    """A row that the model was shown. `at`: its time, as it is stored."""
+
     id: int
+    at: Any
     says: tuple[str, ...]
+
+    def copies(self, other: _Seen, inserted: Any) -> bool:
+        """Tell whether the row says the same: it has the same time, or that at which it was inserted."""
+        if self.says != other.says:
+            return False
+        if self.at == other.at:
+            return True
+        times = isinstance(self.at, float) and isinstance(inserted, float)
+        return times and abs(self.at - inserted) < AT_ONCE
 
 
 class _Batches:
@@ -104,7 +119,7 @@ class _Batches:
         for summary in summaries:
             at = bisect_left(self._ids, summary)
             head = self._head(at)
-            before = self._view(self._ids[max(0, at - head - TAIL) : at - head])
+            before = self._view(self._ids[max(0, at - head - TAIL) : at - head], archived=True)
             kept[summary] = self._tail(at, before)
         return Compacted(self._copies, kept, {})
 
@@ -114,10 +129,11 @@ class _Batches:
         while count < min(HEAD, at) and self._ids[at - count - 1] == self._ids[at] - count - 1:
             count += 1
         near = self._view(self._ids[at - count : at])
-        first = self._view(self._ids[: min(HEAD * 2, at - 1)])
+        inserted = self._time(at)
+        first = self._view(self._ids[: min(HEAD * 2, at - 1)], archived=True)
         for length in range(min(len(near), len(first) // 2), 0, -1):
             copies, originals = near[-length:], first[:length]
-            if [row.says for row in copies] == [row.says for row in originals]:
+            if all(map(_Seen.copies, copies, originals, [inserted] * length)):
                 self._note(copies, originals)
                 return self._ids[at] - copies[0].id
         return 0
@@ -132,14 +148,18 @@ class _Batches:
         ):
             count += 1
         after = self._view(self._ids[at : at + count], summary=self._ids[at])
-        starts = [n for n, row in enumerate(before) if after and row.says == after[0].says]
+        inserted = self._time(at)
+        starts = [n for n, row in enumerate(before) if after and after[0].copies(row, inserted)]
         best: list[tuple[_Seen, _Seen]] = []
         for start in starts:
-            pairs = _pairs(after, before[start:])
+            pairs = _pairs(after, before[start:], inserted)
             if len(pairs) >= len(best):  # of equally long ones the last
                 best = pairs
         self._note(*zip(*best, strict=True)) if best else None
         return self._origin(best[0][1].id) if best else None
+
+    def _time(self, at: int) -> Any:
+        return next((row.at for row in self._view(self._ids[at : at + 1])), None)
 
     def _note(self, copies: Sequence[_Seen], originals: Sequence[_Seen]) -> None:
         for copy, original in zip(copies, originals, strict=True):
@@ -148,21 +168,24 @@ class _Batches:
     def _origin(self, id: int) -> int:
         return self._copies.get(id, id)
 
-    def _view(self, ids: Sequence[int], summary: int | None = None) -> list[_Seen]:
-        """Return what rows say that the model was shown; of a `summary`, what it was merged into."""
-        rows = self._tables.view(ids) if ids else ()
-        found = [_Seen(id, _says(*cells)) for id, *cells in rows]
+    def _view(
+        self, ids: Sequence[int], *, archived: bool = False, summary: int | None = None
+    ) -> list[_Seen]:
+        """Return what rows say; of a `summary`, what it was merged into, if that is anything."""
+        rows = self._tables.view(ids, archived=archived) if ids else ()
+        found = [_Seen(id, at, _says(*cells)) for id, *cells, at in rows]
         if summary is not None and found and found[0].id == summary and not found[0].says[1]:
             return found[1:]
         return found
 
 
-def _pairs(after: list[_Seen], before: list[_Seen]) -> list[tuple[_Seen, _Seen]]:
+def _pairs(after: list[_Seen], before: list[_Seen], inserted: Any) -> list[tuple[_Seen, _Seen]]:
     """Pair copies with what they are copies of, in order, until a row that is none comes."""
     pairs: list[tuple[_Seen, _Seen]] = []
     at = 0
     for row in after:
-        found = next((n for n in range(at, len(before)) if before[n].says == row.says), None)
+        left = range(at, len(before))
+        found = next((n for n in left if row.copies(before[n], inserted)), None)
         if found is None and not kind_of(row.says[1]):
             break
         if found is not None:

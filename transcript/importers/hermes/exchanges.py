@@ -104,7 +104,12 @@ class Exchanges:
             self._partial(exchange, own, told)
             return
         self._partial(exchange, own[:-1], told)
-        if not exchange.length or exchange.held_back or self._in_ledger(exchange, row.id):
+        if (
+            exchange.going_on
+            or not exchange.length
+            or exchange.held_back
+            or self._in_ledger(exchange, row.id)
+        ):
             return
         found = whose(own, lambda text: exchange.length in (len(text), len(text.strip())))
         target = Target(platform=exchange.platform, chat=exchange.chat)
@@ -140,7 +145,8 @@ class Exchanges:
     def _lose(self, exchange: Exchange) -> None:
         """Keep a message that has no row; one that may still get its row isn't lost yet."""
         words = exchange.preview.strip()
-        if not words or kind_of(words) or not (exchange.ready or exchange.cut):
+        over = exchange.cut or (exchange.ready is not None and not exchange.going_on)
+        if not words or kind_of(words) or not over:
             return
         at = exchange.came.at + self._offset
         home = next((h for h in reversed(self._of_chat(exchange)) if h.lives(at, at)), None)

@@ -71,7 +71,7 @@ class Exchange:
 
     `length`: of the answer (characters), `shown`: of what was sent; `outcome`: of the sending;
     `streamed`: the user had it before it was ready; `held_back`: it wasn't to be sent; `cut`: the
-    gateway ended before there was an answer.
+    gateway ended before there was an answer; `going_on`: what comes of it isn't logged yet.
     """
 
     platform: str
@@ -88,6 +88,7 @@ class Exchange:
     cut: bool = False
     held_back: bool = False
     streamed: bool = False
+    going_on: bool = False
 
 
 @dataclass(slots=True)
@@ -126,9 +127,11 @@ def read(files: list[Path], *, ended: bool = False) -> list[Exchange]:
         _take(state, line, name, text)
         if len(state.exchanges) > EXCHANGES_LIMIT:
             del state.exchanges[: EXCHANGES_LIMIT // 2]
-    _doubt(state.last)
     if ended:
+        _doubt(state.last)
         _cut(state)
+    elif state.last is not None:
+        state.last.going_on = True
     return state.exchanges
 
 

@@ -184,12 +184,13 @@ class Tables:
         sql = "SELECT 1 FROM sessions WHERE id = ? AND end_reason = 'compression'"
         return self.connection.execute(sql, (session,)).fetchone() is not None
 
-    def view(self, ids: Sequence[int]) -> list[Row]:
-        """Return id, role, content, tool calls and call of the rows that the model was shown."""
+    def view(self, ids: Sequence[int], *, archived: bool) -> list[Row]:
+        """Return id, role, content, tool calls, call and time of messages; `archived`: by a compaction."""
         marks = ",".join("?" * len(ids))
         found: list[Row] = self.connection.execute(
-            f"SELECT id, role, content, tool_calls, tool_call_id FROM messages WHERE id IN ({marks})"
-            " AND (active = 1 OR compacted = 1) AND role IN ('user', 'assistant', 'tool') ORDER BY id",
+            "SELECT id, role, content, tool_calls, tool_call_id, timestamp FROM messages"
+            f" WHERE id IN ({marks}) AND compacted >= {int(archived)}"
+            " AND role IN ('user', 'assistant', 'tool') ORDER BY id",
             list(ids),
         ).fetchall()
         return found

@@ -162,7 +162,12 @@ class Transcript:
         if id in self._compacted.again:
             first = self._compacted.again[id]
             rows.fault(DUPLICATE, place, f"from here on the rows from {first} on are stored again")
+        gone = row[11] == 0 and not row[12]
+        if self._taken_back and not gone:
+            self._end_of_rewind()
         if id in self._compacted.copies and id not in self._compacted.kept:
+            if gone:
+                self._rewound(id, str(role), str(self._compacted.copies[id]))
             return
         at = microseconds(row[5])
         if at is None:
@@ -173,9 +178,6 @@ class Transcript:
         if content.fault:
             rows.fault(MALFORMED, place, content.fault)
         text = content.text
-        gone = row[11] == 0 and not row[12]
-        if self._taken_back and not gone:
-            self._end_of_rewind()
         if text.startswith("[") and role != "tool" and (summary := summary_of(text)):
             self._summary(id, summary, at, place)
         elif role == "user":
@@ -188,7 +190,7 @@ class Transcript:
         elif role not in _NO_MESSAGES:
             rows.fault(UNKNOWN, place, f"a row of the unknown role {str(role)[:40]!r}")
         if gone:
-            self._rewound(id, str(role))
+            self._rewound(id, str(role), rows.turn)
         if self._kept:
             self._remember(id)
         for delivery in self._told.after.get(id, ()):
@@ -264,11 +266,11 @@ class Transcript:
 
     # --- rewinds and compactions -----------------------------------------------------------------
 
-    def _rewound(self, id: int, role: str) -> None:
+    def _rewound(self, id: int, role: str, turn: str) -> None:
         if self._taken_back:
             self._taken_back[2] = id
-        elif role == "user" and self._rows.turn:
-            self._taken_back = [self._rows.turn, id, id]
+        elif role == "user" and turn:
+            self._taken_back = [turn, id, id]
 
     def _end_of_rewind(self) -> None:
         if not self._taken_back:
