@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -28,6 +29,9 @@ from agents import (  # type: ignore[import-not-found, unused-ignore]
 )
 from agents.extensions.memory import (  # type: ignore[import-not-found, unused-ignore]
     AdvancedSQLiteSession,
+)
+from agents.memory import (  # type: ignore[import-not-found, unused-ignore]
+    OpenAIResponsesCompactionSession,
 )
 from keeping import Runs, full_disk, killed, say
 from openai import AsyncOpenAI
@@ -294,21 +298,22 @@ class Responses(Model):  # type: ignore[misc, unused-ignore]
         raise NotImplementedError("these runs don't stream")
 
 
+def message(id: str, text: str) -> Any:
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return ResponseOutputMessage.model_validate(
+        {
+            "id": id,
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
+    )
+
+
 @RUNS.run()
 async def items(folder: Path, url: str) -> None:
     """Items of the Responses interface: reasoning, a search that the provider did, a call, a message."""
-
-    def message(id: str, text: str) -> Any:
-        part = {"type": "output_text", "text": text, "annotations": []}
-        return ResponseOutputMessage.model_validate(
-            {
-                "id": id,
-                "type": "message",
-                "role": "assistant",
-                "status": "completed",
-                "content": [part],
-            }
-        )
 
     summary = [{"type": "summary_text", "text": "Search first."}]
     searched = {"type": "search", "query": "Oslo"}
@@ -331,6 +336,38 @@ async def items(folder: Path, url: str) -> None:
     session = SQLiteSession("items", folder / DATABASE)
     await ask(Agent(name="Helper", model=model, tools=[weather]), "And in Oslo?", session)
     session.close()
+
+
+class Compactor:
+    """Compacts as OpenAI's servers do: the user's messages stay, and the rest is one encrypted item."""
+
+    def __init__(self) -> None:
+        self.responses = self
+
+    async def compact(self, *, input: list[Any], **_: Any) -> Any:  # noqa: A002  as the SDK calls it
+        kept = [item for item in input if item.get("role") == "user"]
+        compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAA"}
+        return SimpleNamespace(output=[*kept, compaction], usage=None)
+
+
+@RUNS.run(
+    ("gap", "the four messages that the compaction replaced"),
+    ("content-unrecoverable", "the compaction, which is encrypted"),
+    ("alternation-broken-in-source", "the first message that was kept, without its answer"),
+    ("alternation-broken-in-source", "the second one"),
+)
+async def compacted(folder: Path, url: str) -> None:
+    """OpenAIResponsesCompactionSession replaces two turns, and a third follows."""
+    answers = ("What happened, in order.", "A table for two.", "A table for four.")
+    model = Responses(*([message(f"msg_{n}", text)] for n, text in enumerate(answers)))
+    stored = SQLiteSession("compacted", folder / DATABASE)
+    session = OpenAIResponsesCompactionSession("compacted", stored, client=Compactor())
+    helper = Agent(name="Helper", model=model)
+    await ask(helper, "What is an event log?", session)
+    await ask(helper, "Book a table for two.", session)
+    await session.run_compaction({"force": True, "compaction_mode": "input"})
+    await ask(helper, "Book a table for four.", session)
+    stored.close()
 
 
 if __name__ == "__main__":
