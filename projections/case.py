@@ -100,7 +100,7 @@ class Case(msgspec.Struct, frozen=True):
         """Say what the user saw of it."""
         if self.view is None:
             return "This says nothing of what the user saw."
-        if not self.view.place.tracked:
+        if not self.view.place.tracked and not any(line.deliveries for line in self.lines):
             return "The session holds no delivery, so it isn't known what the user saw."
         told = [_seen(line) for line in self.lines if line.text.strip() or line.shown.strip()]
         lost = self._lost()

@@ -21,7 +21,7 @@ import msgspec
 from onrecord.projections.calls import Calls
 from onrecord.projections.erasure import ERASED, erase_message, erase_results, erase_turn
 from onrecord.projections.lines import Facts, Place, Said
-from onrecord.projections.outgoing import Outgoing
+from onrecord.projections.outgoing import NOTES_SOME, Outgoing
 from onrecord.projections.rows import Row
 from onrecord.projections.turn_rows import TurnView, view
 from onrecord.transcript.events import (
@@ -265,6 +265,7 @@ class Conversation(msgspec.Struct):
     def _attempted(self, event: DeliveryAttempted, version: int, turn: str | None) -> None:
         delivery = self.deliveries.get(event.delivery)
         if delivery is None:
+            self._track(event)
             delivery = self._begin(Outgoing(event.delivery, version), turn)
         unnamed = delivery.message is None
         delivery.evolve(event, version)
@@ -291,16 +292,20 @@ class Conversation(msgspec.Struct):
     ) -> None:
         delivery = self.deliveries.get(event.delivery)
         if delivery is None:
+            self._track(event)
             delivery = self._begin(Outgoing(event.delivery, version), None)
         delivery.evolve(event, version)
         self._touch(delivery.turn)
 
+    def _track(self, event: Event) -> None:
+        """Note that the session has deliveries: what has none from then on wasn't delivered."""
+        if not self.tracked and event.writer not in NOTES_SOME:
+            self.tracked = True
+            self._touch_all()
+
     def _begin(self, delivery: Outgoing, turn: str | None) -> Outgoing:
         """Enter a delivery; without a turn it is a closed turn of its own, named by it [1]."""
         self.deliveries[delivery.id] = delivery
-        if not self.tracked:
-            self.tracked = True
-            self._touch_all()
         if turn is None:
             turn = f"delivery:{delivery.id}"
             while turn in self.turns:

@@ -117,7 +117,7 @@ def _in_turn(shown: TurnView, *, later: bool) -> Iterator[_Found]:
     facts = shown.facts
     over = facts.closed or later
     for line in shown.lines:
-        if shown.place.tracked:
+        if shown.place.tracked or line.deliveries:
             yield from _of_delivery(line, closed=facts.closed, over=over)
         if facts.closed:
             for call in line.calls:

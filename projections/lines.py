@@ -58,7 +58,7 @@ class Facts(msgspec.Struct):
 
 
 class Place(msgspec.Struct):
-    """Where a turn stands: is it the last one, and does its session have deliveries?"""
+    """Where a turn stands: is it the last one, and are the deliveries of its session all noted?"""
 
     last: bool
     tracked: bool
@@ -294,7 +294,7 @@ def _status(line: Line, facts: Facts, place: Place, *, last: bool) -> str:
     """Say what the user has seen of a row [5]."""
     if not line.text.strip():
         return ""
-    if not place.tracked:
+    if not place.tracked and not line.deliveries:
         return "untracked"
     shown = line.shown.strip()
     if not shown:

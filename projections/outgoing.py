@@ -22,6 +22,9 @@ DeliveryEvent = (
     DeliveryAttempted | StreamChunkDelivered | DeliveryConfirmed | DeliveryFailed | DeliveryRevised
 )
 
+NOTES_SOME = frozenset({"import:openclaw"})
+"""Writers whose source notes some deliveries and not others: of an answer without a note nothing is known."""
+
 
 class Take(msgspec.Struct):
     """One attempt's text. Offsets are the event's own; `shift` maps them after a revision. `edit`:

@@ -140,3 +140,15 @@ def test_other_calls_send_nothing(file: OpenClawFile, call: dict[str, Any]) -> N
     file.result("r", "c", '{"ok": true}')
 
     assert not read(file).of("DeliveryAttempted")
+
+
+def test_answers_of_which_nothing_is_noted_are_not_said_to_be_lost(file: OpenClawFile) -> None:
+    file.user("u", "Hello")
+    file.assistant("a", "Hi there.")  # sent like any other, and noted nowhere
+    file.user("u2", "Tell Bob")
+    file.assistant("b", [called("c", "message", action="send", to="bob", message="Hi Bob")])
+    file.result("r", "c", '{"ok": true}')
+    file.assistant("d", "Told him.")
+    file.user("u3", "Thanks")
+
+    assert read(file).found == []
