@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
 from onrecord.transcript.errors import StorageBusy, StorageFailed
-from onrecord.transcript.storage import dbapi, files, preparing
+from onrecord.transcript.storage import dbapi, files, integrity, preparing
 from onrecord.transcript.storage.database import BUSY_TIMEOUT, CommitUnclear, Database
 from onrecord.transcript.storage.dialect import SQLITE
 from onrecord.transcript.storage.retrying import retry
@@ -25,8 +25,6 @@ T = TypeVar("T")
 
 READERS, READERS_MORE = 5, 59
 """Reading connections that are kept, and those that the engine makes beyond while many select."""
-DAMAGE_SHOWN = 20
-"""Faults that SQLite names at most."""
 
 
 class SQLiteDatabase(Database):
@@ -319,12 +317,7 @@ class SQLiteDatabase(Database):
 
     def damage(self) -> list[str]:
         """Return what SQLite finds wrong in its tables and indexes, in its words."""
-
-        def run(connection: Any) -> list[str]:
-            return [row[0] for row in connection.execute(f"PRAGMA integrity_check({DAMAGE_SHOWN})")]
-
-        found = self.read("verifying", run)
-        return [] if found == ["ok"] else found
+        return self.read("verifying", integrity.damage)
 
     def data_version(self) -> int:
         """Return a number that changes when another connection commits (constant in memory)."""

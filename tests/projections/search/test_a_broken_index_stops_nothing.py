@@ -22,6 +22,7 @@ from onrecord.transcript.events import DeliveryAttempted, TurnFinalized, UserMes
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.storage import dbapi
 from onrecord.transcript.storage.word_tables import FORMAT
+from onrecord.transcript.verify import DATABASE, verify
 
 TABLES = ("search_index", "search_sessions", "search_turns", "search_rows")
 OF_FTS5 = ("data", "config")
@@ -106,6 +107,24 @@ def test_damaged_tables_of_fts5_are_made_anew(tmp_path: Path, harm: list[str]) -
 
     with TranscriptLog.open(path) as log:
         check_that_all_goes_on(log, 1)
+
+
+@pytest.mark.parametrize(
+    "harm", [["DELETE FROM search_words_config"], ["DELETE FROM search_words_data"]]
+)
+def test_a_verification_tells_it_from_the_log(tmp_path: Path, harm: list[str]) -> None:
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        say(log, 1)
+        found(log, "answer", [])
+    do(tmp_path / "log.db", *harm)
+
+    with TranscriptLog.open(tmp_path / "log.db") as log:
+        result = verify(log)
+        for fault in result.faults:  # older versions of SQLite don't look into the index
+            assert (fault.session, "search --rebuild" in fault.detail) == (DATABASE, True)
+        assert result.records == 3
+        found(log, "answer", [])
+        assert verify(log).faults == []
 
 
 def do(path: Path, *statements: str) -> None:
