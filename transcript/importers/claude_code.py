@@ -33,14 +33,14 @@ _FIRST = {"summary", "file-history-snapshot", "queue-operation", "last-prompt", 
 def looks_right(path: Path, head: bytes) -> bool:
     """Tell whether a file is a session's, or a folder a project's."""
     if path.is_dir():
-        return any(_looks_right(found) for found in _files(path)[:5])
+        return next(_files(path), None) is not None
     return path.suffix == ".jsonl" and _is_ours(head)
 
 
 @contextmanager
 def open_source(path: Path) -> Iterator[Sessions]:
     """Open a session's file, with those of its subagents, or all files of a project's folder."""
-    yield Sessions(_files(path) if path.is_dir() else [path, *_agents_of(path)])
+    yield Sessions(list(_files(path)) if path.is_dir() else [path, *_agents_of(path)])
 
 
 class Sessions:
@@ -86,9 +86,13 @@ def _aside(path: Path, parent: str, agent: str, aside: Sidechains) -> Iterator[E
     yield from rows.take()
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the files of a project, or of all projects; a session's before those of its subagents."""
-    return sorted(folder.rglob("*.jsonl"), key=lambda path: (path.name.startswith("agent-"), path))
+def _files(folder: Path) -> Iterator[Path]:
+    """Iterate over the files of a project, or of all; sessions before those of their subagents."""
+    found = folder.rglob("*.jsonl")
+    for path in sorted(found, key=lambda path: (path.name.startswith("agent-"), path)):
+        with path.open("rb") as file:
+            if _is_ours(file.read(HEAD)):
+                yield path
 
 
 def _agents_of(path: Path) -> list[Path]:
@@ -131,11 +135,6 @@ def _objects(head: bytes) -> Iterator[dict[str, Any]]:
     for line in head.splitlines()[:LOOKED_AT]:
         if (found := first_object(line)) is not None:
             yield found
-
-
-def _looks_right(path: Path) -> bool:
-    with path.open("rb") as file:
-        return _is_ours(file.read(HEAD))
 
 
 def _is_ours(head: bytes) -> bool:

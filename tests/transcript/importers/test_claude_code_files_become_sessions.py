@@ -25,6 +25,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_a_project_is_known_and_each_file_is_a_session(project: Path) -> None:
+    (project / "history.jsonl").write_text('{"display": "hello", "project": "/work"}\n')
+
     with TranscriptLog.open("sqlite://") as log:
         done = Log(log).take(claude_code, project)
 
