@@ -139,6 +139,20 @@ def test_a_session_of_the_same_chat_that_began_later_has_its_own_deliveries(
     assert len(first.of("DeliveryAttempted")) == len(later.of("DeliveryAttempted")) == 1
 
 
+def test_a_ledger_that_is_damaged_is_told_and_the_log_read(home: HermesHome) -> None:
+    asked_and_answered(home)
+    home.ready(len(ANSWER), took=3.0)
+    home.logs("gateway.run: Something else")
+    home.run("PRAGMA writable_schema=ON")
+    home.run("UPDATE sqlite_master SET rootpage = 999999 WHERE name = 'delivery_obligations'")
+    home.database.close()
+
+    told = imported(home.path)
+
+    assert told.deliveries == ["delivered"]
+    assert told.found == [("unreadable-in-source", "delivery_obligations")]
+
+
 # --- the log -----------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,12 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from onrecord.transcript.events import Target
+from onrecord.transcript.importers import foreign
 from onrecord.transcript.importers.hermes import log
 from onrecord.transcript.importers.hermes.answers import Answer, answers_before, whose
 from onrecord.transcript.importers.hermes.cells import microseconds
 from onrecord.transcript.importers.hermes.tables import OBLIGATIONS, Row, Tables
-from onrecord.transcript.importers.hermes.told import Delivery, Told
+from onrecord.transcript.importers.hermes.told import Delivery, Fault, Told
 from onrecord.transcript.importers.rows import Outcome
 
 OBLIGATIONS_LIMIT = 100_000
@@ -68,9 +69,10 @@ class Owed(NamedTuple):
 
 
 class Ledger:
-    """The ledger of one database."""
+    """The ledger of one database. `faults`: what is wrong with it as a whole."""
 
     def __init__(self, tables: Tables) -> None:
+        self.faults: list[Fault] = []
         self._tables = tables
         self._of_key: dict[str, list[Owed]] = defaultdict(list)
         self._of_length: dict[tuple[str, int], list[Owed]] = defaultdict(list)
@@ -78,10 +80,15 @@ class Ledger:
         if not tables.has("delivery_obligations", "obligation_id", "session_key", "content"):
             return
         order = f"ORDER BY created_at, obligation_id LIMIT {OBLIGATIONS_LIMIT}"
-        for owed in map(Owed.of, tables.select("delivery_obligations", OBLIGATIONS, order)):
-            if owed is not None:
-                self._of_key[owed.key].append(owed)
-                self._of_length[owed.target.chat, len(owed.text)].append(owed)
+        try:
+            rows = tables.select("delivery_obligations", OBLIGATIONS, order)
+        except foreign.Error as error:
+            detail = f"the ledger can't be read ({error}); what went out is known by the log alone"
+            self.faults.append(Fault("unreadable-in-source", "delivery_obligations", detail))
+            return
+        for owed in filter(None, map(Owed.of, rows)):
+            self._of_key[owed.key].append(owed)
+            self._of_length[owed.target.chat, len(owed.text)].append(owed)
 
     def knows(self, chat: str, length: int, at: int, asked: int | None) -> bool:
         """Tell whether it has the text of a sending that the log tells of, to the user's row `asked`."""

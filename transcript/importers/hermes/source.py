@@ -65,12 +65,15 @@ class HermesSource:
 
     def sessions(self) -> Iterator[tuple[str, Iterator[Entry]]]:
         """Iterate over the sessions, each with its entries in the order of its rows."""
+        faults = list(self._ledger.faults)  # of no session: the first one tells them
         for row in self._tables.sessions():
             session = Session.of(row)
             if not session.id:
                 continue
             told = self._exchanges.told(session.id)
             self._ledger.tell(session.id, session.key, told)
+            told.lost_at_end += faults
+            faults.clear()
             yield session.id, Transcript(self._tables, session, told=told).entries()
         for name in self._tables.strays():
             yield name, Transcript(self._tables, Session(name), stray=True).entries()
