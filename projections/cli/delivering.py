@@ -73,8 +73,7 @@ def deliveries(
 
     In CSV a cell that begins with = + - or @ gets a ' before it; JSON and Parquet have texts as they are.
     """
-    from onrecord.projections.delivered import Wanted, delivered, whole
-    from onrecord.projections.pages import deliveries as pages
+    from onrecord.projections.delivered import Wanted, delivered
     from onrecord.projections.sweeping import processors
 
     form = "json" if json else one_of("--format", shape, FORMATS)
@@ -86,9 +85,7 @@ def deliveries(
     )  # fmt: skip
     check_output(form, out)
     hide = _redaction(redact_key, names=redact_ids) if redact or redact_ids or redact_key else None
-    tell: Tell[Any] = whole
-    if form != "table":
-        tell = pages.delivery_json if form == "json" else pages.delivery_row
+    tell = _teller(form)
     left_out: list[LeftOut] = []
     with output(out) as file, open_log() as log:
         if session is not None:
@@ -104,6 +101,15 @@ def deliveries(
     for one in left_out:
         _say_left_out(one)
     raise typer.Exit(2 if left_out else 0)
+
+
+def _teller(form: str) -> Tell[Any]:
+    """Return what makes of a delivery what a format takes."""
+    from onrecord.projections.delivered import whole
+    from onrecord.projections.pages.deliveries import delivery_json, delivery_row
+
+    tellers: dict[str, Tell[Any]] = {"table": whole, "json": delivery_json}
+    return tellers.get(form, delivery_row)
 
 
 def _say_left_out(one: LeftOut) -> None:
