@@ -10,6 +10,7 @@ are under way; a session that is too long for that is asked here, answer by answ
 from __future__ import annotations
 
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -175,6 +176,7 @@ _here: dict[str, TranscriptLog] = {}
 
 
 def _open(url: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asks: it ends this one
     _here["log"] = TranscriptLog.open(url, create=False)
 
 
