@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 from chat_platform import ChatPlatform
 
 HOME = ".hermes"
+WAIT = "touch runs; sleep 30"  # a command for the tool that runs commands
 PLUGIN = Path(__file__).with_name("plugin")
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 1.5
@@ -143,6 +144,10 @@ class Bot:
         asked = self.log("agent.log").count(REQUEST)
         self.platform.user_writes(text)
         self.until(lambda: self.log("agent.log").count(REQUEST) > asked, "the model is asked")
+
+    def runs_a_tool(self) -> None:
+        """Wait until the command `WAIT` runs."""
+        self.until(self.home.joinpath("user", "runs").exists, "a tool runs")
 
     def sees(self, text: str) -> None:
         """Wait until the user can read this."""

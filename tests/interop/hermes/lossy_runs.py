@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot import Bot
+from bot import WAIT, Bot
 from runs import STREAMING, call, fault, run
 
 LOST, UNKNOWN_TEXT = "delivered-not-in-source", "content-unrecoverable"
@@ -26,6 +26,12 @@ KILLED = fault(
     known_from=LOG,
 )
 
+RESUMED = fault(
+    "synthetic-in-source",
+    "the prompt to resume, stored as an empty message of the user (its text: api_content)",
+    stored="interrupted by a gateway",
+)
+
 
 @run(KILLED, settings=STREAMING)
 def killed_mid_stream(bot: Bot) -> None:
@@ -41,15 +47,7 @@ def killed_mid_stream(bot: Bot) -> None:
     bot.kill()
 
 
-@run(
-    KILLED,
-    fault(
-        "synthetic-in-source",
-        "the prompt to resume, stored as an empty message of the user (its text: api_content)",
-        stored="interrupted by a gateway",
-    ),
-    settings=STREAMING,
-)
+@run(KILLED, RESUMED, settings=STREAMING)
 def killed_and_started_again(bot: Bot) -> None:
     """kill -9 while an answer streams; started again, Hermes resumes by itself, and the user asks on."""
     bot.script(
@@ -223,4 +221,26 @@ def refused_and_recovered(bot: Bot) -> None:
     bot.start()
     bot.sees("No news is good news.")
     bot.rests()
+    bot.stop()
+
+
+@run(
+    fault("unanswered-tool-call", "the result of a tool that ran when the kill came"),
+    RESUMED,
+)
+def killed_in_a_tool(bot: Bot) -> None:
+    """kill -9 while a tool runs whose call is stored; started again, Hermes resumes by itself."""
+    bot.script(
+        {"to": "Wait", "text": "I wait.", "calls": [call("terminal", command=WAIT)]},
+        {"to": "there", "text": "Here I am."},
+        {"to": "interrupted by a gateway", "text": "I am back. What shall I do?", "times": 0},
+    )
+    bot.start()
+    bot.says("Wait a while.")
+    bot.runs_a_tool()
+    bot.kill()
+    bot.start()
+    bot.sees("I am back.")
+    bot.rests()
+    bot.turn("Are you there?", "Here I am.")
     bot.stop()

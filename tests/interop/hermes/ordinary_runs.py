@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot import Bot
+from bot import WAIT, Bot
 from runs import STREAMING, call, run
 
 STORY = "Once there was a log. It only ever grew. Every evening it was read aloud. Nobody changed a word."
@@ -70,6 +70,12 @@ def new_message_meanwhile(bot: Bot) -> None:
     bot.stop()
 
 
+def _stop(bot: Bot) -> None:
+    bot.says("/stop")
+    bot.until(lambda: "Turn ended: reason=interrupted" in bot.log("agent.log"), "the turn ends")
+    bot.rests()
+
+
 @run(settings=STREAMING)
 def stopped(bot: Bot) -> None:
     """The user says /stop while an answer streams, and later asks for the rest."""
@@ -80,8 +86,7 @@ def stopped(bot: Bot) -> None:
     bot.start()
     bot.says("Tell me a story.")
     bot.sees("only ever")
-    bot.says("/stop")
-    bot.rests()
+    _stop(bot)
     bot.turn("Go on.", "read aloud.")
     bot.stop()
 
@@ -90,14 +95,17 @@ def stopped(bot: Bot) -> None:
 def stopped_in_a_tool(bot: Bot) -> None:
     """The user says /stop while a tool runs."""
     bot.script(
-        {"to": "Wait", "text": "I wait.", "calls": [call("terminal", command="sleep 30")]},
+        {
+            "to": "Wait",
+            "text": "I wait.",
+            "calls": [call("terminal", command=WAIT)],
+        },
         {"to": "there", "text": "Here I am."},
     )
     bot.start()
     bot.says("Wait a while.")
-    bot.sees("sleep 30")
-    bot.says("/stop")
-    bot.rests()
+    bot.runs_a_tool()
+    _stop(bot)
     bot.turn("Are you there?", "Here I am.")
     bot.stop()
 
