@@ -25,7 +25,7 @@ def damage(connection: Any) -> list[str]:
         # A virtual table that can't be opened ends the check of the whole file: the search index is
         # one, and no part of the log.
         names = [row[0] for row in connection.execute(_ORDINARY).fetchall()]
-        found = [f"search_words: {error}"]
+        found = [f"onrecord_search_words: {error}"]
         found += [line for name in names for line in _check(connection, f"'{name}'")]
     return [_hinted(line) for line in found[:DAMAGE_SHOWN]]
 
@@ -37,4 +37,4 @@ def _check(connection: Any, of: str) -> list[str]:
 
 def _hinted(line: str) -> str:
     anew = "; `onrecord search --rebuild` makes the search index anew"
-    return line + anew if "search_" in line else line
+    return line + anew if "onrecord_search_" in line else line

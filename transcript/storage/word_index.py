@@ -29,7 +29,7 @@ _NOT_ERASED = (
 )
 _HERE = (
     "FROM sessions s LEFT JOIN projected_sessions p ON p.session_key = s.session_key "
-    "AND p.build = ? LEFT JOIN search_sessions i ON i.number = p.number WHERE s.name IS NOT NULL"
+    "AND p.build = ? LEFT JOIN onrecord_search_sessions i ON i.number = p.number WHERE s.name IS NOT NULL"
 )
 
 
@@ -93,7 +93,7 @@ def changed(connection: Any, number: int, after: int, limit: int) -> list[tuple[
     """Return key, rows and digest of a session's turns after a key that aren't indexed as they are."""
     found: list[tuple[int, bytes, bytes]] = connection.execute(
         "SELECT p.id, p.rows, p.digest FROM projected_turns p "
-        "LEFT JOIN search_turns t ON t.id = p.id WHERE p.id > ? AND p.id < ? "
+        "LEFT JOIN onrecord_search_turns t ON t.id = p.id WHERE p.id > ? AND p.id < ? "
         "AND (t.digest IS NULL OR t.digest <> p.digest) ORDER BY p.id LIMIT ?",
         (after, (number + 1) << _PLACE_BITS, limit),
     ).fetchall()
@@ -123,7 +123,7 @@ def store(connection: Any, number: int, turns: Sequence[Turn], version: int) -> 
     if turns:
         change += _insert(connection, turns)
         connection.executemany(
-            "INSERT INTO search_turns (id, digest) VALUES (?, ?) "
+            "INSERT INTO onrecord_search_turns (id, digest) VALUES (?, ?) "
             "ON CONFLICT (id) DO UPDATE SET digest = excluded.digest",
             [(turn.id, turn.digest) for turn in turns],
         )
@@ -132,27 +132,27 @@ def store(connection: Any, number: int, turns: Sequence[Turn], version: int) -> 
 
 def _advance(connection: Any, number: int, version: int, change: int) -> None:
     connection.execute(
-        "INSERT INTO search_sessions (number, version, size) VALUES (?, ?, ?) ON CONFLICT (number) "
-        "DO UPDATE SET version = excluded.version, size = search_sessions.size + excluded.size",
+        "INSERT INTO onrecord_search_sessions (number, version, size) VALUES (?, ?, ?) ON CONFLICT (number) "
+        "DO UPDATE SET version = excluded.version, size = onrecord_search_sessions.size + excluded.size",
         (number, version, change),
     )
 
 
 def set_unmerged(connection: Any) -> None:
     """Remember that what was removed has to leave the index's pages, too."""
-    connection.execute("UPDATE search_index SET unmerged = 1")
+    connection.execute("UPDATE onrecord_search_index SET unmerged = 1")
 
 
 def is_unmerged(connection: Any) -> bool:
     """Tell whether something that was removed may still stand in the index's pages."""
-    return bool(connection.execute("SELECT unmerged FROM search_index").fetchone()[0])
+    return bool(connection.execute("SELECT unmerged FROM onrecord_search_index").fetchone()[0])
 
 
 def strays(connection: Any, build: int) -> list[int]:
     """Return the sessions in the index that a build hasn't, or that have no name any more."""
     statement = (
-        "SELECT i.number FROM search_sessions i WHERE NOT EXISTS (SELECT 1 FROM projected_sessions p "
-        "JOIN sessions s ON s.session_key = p.session_key "
+        "SELECT i.number FROM onrecord_search_sessions i WHERE NOT EXISTS ("
+        "SELECT 1 FROM projected_sessions p JOIN sessions s ON s.session_key = p.session_key "
         "WHERE p.number = i.number AND p.build = ? AND s.name IS NOT NULL)"
     )
     return [int(row[0]) for row in connection.execute(statement, (build,)).fetchall()]
@@ -163,16 +163,18 @@ def remove_some(connection: Any, number: int, limit: int) -> bool:
     take_turns(connection)
     first = number << _PLACE_BITS
     row = connection.execute(
-        "SELECT max(id) FROM (SELECT id FROM search_turns WHERE id >= ? AND id < ? "
+        "SELECT max(id) FROM (SELECT id FROM onrecord_search_turns WHERE id >= ? AND id < ? "
         "ORDER BY id LIMIT ?) AS portion",
         (first, (number + 1) << _PLACE_BITS, limit),
     ).fetchone()
     set_unmerged(connection)
     if row[0] is None:
-        connection.execute("DELETE FROM search_sessions WHERE number = ?", (number,))
+        connection.execute("DELETE FROM onrecord_search_sessions WHERE number = ?", (number,))
         return False
     gone = _remove(connection, _BETWEEN, (first, row[0] + 1))
-    connection.execute("DELETE FROM search_turns WHERE id >= ? AND id <= ?", (first, row[0]))
+    connection.execute(
+        "DELETE FROM onrecord_search_turns WHERE id >= ? AND id <= ?", (first, row[0])
+    )
     _advance(connection, number, 0, -gone)
     return True
 
@@ -181,16 +183,16 @@ def _remove(connection: Any, which: str, of: Sequence[int]) -> int:
     """Remove the rows of some turns; return how many there were."""
     if connection.dialect.name == "sqlite":
         # FTS5 writes all it has at each statement that changes it, so none is said in vain.
-        any_there = f"SELECT 1 FROM search_rows WHERE {which} LIMIT 1"
+        any_there = f"SELECT 1 FROM onrecord_search_rows WHERE {which} LIMIT 1"
         if connection.execute(any_there, of).fetchone() is None:
             return 0
         # No triggers: where the schema isn't trusted, older versions let none write to FTS5.
         connection.execute(
-            "INSERT INTO search_words (search_words, rowid, folded) "
-            f"SELECT 'delete', id, folded FROM search_rows WHERE {which}",
+            "INSERT INTO onrecord_search_words (onrecord_search_words, rowid, folded) "
+            f"SELECT 'delete', id, folded FROM onrecord_search_rows WHERE {which}",
             of,
         )
-    return int(connection.execute(f"DELETE FROM search_rows WHERE {which}", of).rowcount)
+    return int(connection.execute(f"DELETE FROM onrecord_search_rows WHERE {which}", of).rowcount)
 
 
 def _insert(connection: Any, turns: Sequence[Turn]) -> int:
@@ -198,18 +200,18 @@ def _insert(connection: Any, turns: Sequence[Turn]) -> int:
     entries = [(turn.id, entry) for turn in turns for entry in turn.entries]
     if connection.dialect.name == "sqlite":
         connection.executemany(
-            "INSERT INTO search_rows (turn, n, role, at, folded) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO onrecord_search_rows (turn, n, role, at, folded) VALUES (?, ?, ?, ?, ?)",
             [(id, *entry) for id, entry in entries],
         )
         which, of = _among([turn.id for turn in turns])
         connection.execute(
-            "INSERT INTO search_words (rowid, folded) "
-            f"SELECT id, folded FROM search_rows WHERE {which}",
+            "INSERT INTO onrecord_search_words (rowid, folded) "
+            f"SELECT id, folded FROM onrecord_search_rows WHERE {which}",
             of,
         )
     else:
         connection.executemany(
-            "INSERT INTO search_rows (turn, n, role, at, folded, grams) "
+            "INSERT INTO onrecord_search_rows (turn, n, role, at, folded, grams) "
             "VALUES (?, ?, ?, ?, ?, array_to_tsvector(?::text[]))",
             [(id, *entry, _lexemes(entry.folded)) for id, entry in entries],
         )
@@ -246,10 +248,10 @@ def find(
             conditions.append(condition)
             of.append(value)
     found: list[tuple[bytes, bytes, int, int, int]] = connection.execute(
-        "SELECT s.name, s.session_key, r.turn, r.n, r.at FROM search_rows r "
+        "SELECT s.name, s.session_key, r.turn, r.n, r.at FROM onrecord_search_rows r "
         f"JOIN projected_sessions p ON p.number = (r.turn >> {_PLACE_BITS}) AND p.build = ? "
         "JOIN sessions s ON s.session_key = p.session_key "
-        "JOIN search_sessions i ON i.number = p.number "
+        "JOIN onrecord_search_sessions i ON i.number = p.number "
         f"WHERE {' AND '.join(conditions)} ORDER BY r.at DESC, r.turn DESC, r.n DESC LIMIT ?",
         (*of, limit),
     ).fetchall()
@@ -267,7 +269,9 @@ def turn(connection: Any, id: int) -> tuple[bytes, bytes, bool] | None:
 def _conditions(words: Sequence[str], dialect: str) -> list[tuple[str, str | None]]:
     asked = sorted({gram for word in words for gram in grams(word)[:GRAMS_ASKED]})
     if dialect == "sqlite":
-        among = "r.id IN (SELECT rowid FROM search_words WHERE search_words MATCH ?)"
+        among = (
+            "r.id IN (SELECT rowid FROM onrecord_search_words WHERE onrecord_search_words MATCH ?)"
+        )
         quoted = ['"' + gram.replace('"', '""') + '"' for gram in asked]
         told, holds = " AND ".join(quoted), "instr(r.folded, ?) > 0"
     else:

@@ -20,20 +20,20 @@ KNOWN = "\u2400\u2401\u2402"
 
 _SHARED = (
     # `unmerged`: what was removed may still stand in the index's pages.
-    "CREATE TABLE search_index (format INTEGER NOT NULL, unmerged INTEGER NOT NULL)",
-    f"INSERT INTO search_index VALUES ({FORMAT}, 0)",
+    "CREATE TABLE onrecord_search_index (format INTEGER NOT NULL, unmerged INTEGER NOT NULL)",
+    f"INSERT INTO onrecord_search_index VALUES ({FORMAT}, 0)",
     # `number`: the session's in the stored projections. `size`: how many rows are indexed.
-    """CREATE TABLE search_sessions (
+    """CREATE TABLE onrecord_search_sessions (
         number INTEGER NOT NULL PRIMARY KEY,
         version INTEGER NOT NULL,
         size INTEGER NOT NULL
     )""",
     # `id` and `digest`: of the stored turn whose rows are indexed.
-    "CREATE TABLE search_turns (id INTEGER NOT NULL PRIMARY KEY, digest BLOB NOT NULL)",
+    "CREATE TABLE onrecord_search_turns (id INTEGER NOT NULL PRIMARY KEY, digest BLOB NOT NULL)",
 )
 _SQLITE = (
     *_SHARED,
-    """CREATE TABLE search_rows (
+    """CREATE TABLE onrecord_search_rows (
         id INTEGER PRIMARY KEY,
         turn INTEGER NOT NULL,
         n INTEGER NOT NULL,
@@ -42,17 +42,17 @@ _SQLITE = (
         folded TEXT NOT NULL,
         UNIQUE (turn, n)
     )""",
-    """CREATE VIRTUAL TABLE search_words USING fts5 (
-        folded, content='search_rows', content_rowid='id', detail=none,
+    """CREATE VIRTUAL TABLE onrecord_search_words USING fts5 (
+        folded, content='onrecord_search_rows', content_rowid='id', detail=none,
         tokenize='trigram case_sensitive 1'
     )""",
-    f"INSERT INTO search_rows VALUES (0, -1, 0, '', 0, '{KNOWN}')",
-    f"INSERT INTO search_words (rowid, folded) VALUES (0, '{KNOWN}')",
+    f"INSERT INTO onrecord_search_rows VALUES (0, -1, 0, '', 0, '{KNOWN}')",
+    f"INSERT INTO onrecord_search_words (rowid, folded) VALUES (0, '{KNOWN}')",
 )
 _POSTGRES = (
     *(text.replace("INTEGER", "BIGINT").replace("BLOB", "BYTEA") for text in _SHARED),
     # `grams`: none where a text has more of them than a tsvector takes.
-    """CREATE TABLE search_rows (
+    """CREATE TABLE onrecord_search_rows (
         turn BIGINT NOT NULL,
         n BIGINT NOT NULL,
         role TEXT NOT NULL,
@@ -61,20 +61,27 @@ _POSTGRES = (
         grams tsvector,
         PRIMARY KEY (turn, n)
     )""",
-    "CREATE INDEX search_rows_grams ON search_rows USING gin (grams)",
-    "CREATE INDEX search_rows_without ON search_rows (turn) WHERE grams IS NULL",
-    f"INSERT INTO search_rows VALUES (-1, 0, '', 0, '{KNOWN}', array_to_tsvector('{{{KNOWN}}}'))",
+    "CREATE INDEX onrecord_search_rows_grams ON onrecord_search_rows USING gin (grams)",
+    "CREATE INDEX onrecord_search_rows_without ON onrecord_search_rows (turn) WHERE grams IS NULL",
+    f"""INSERT INTO onrecord_search_rows VALUES
+        (-1, 0, '', 0, '{KNOWN}', array_to_tsvector('{{{KNOWN}}}'))""",
 )
-_TABLES = ("search_rows", "search_turns", "search_sessions", "search_index")
+_TABLES = (
+    "onrecord_search_rows",
+    "onrecord_search_turns",
+    "onrecord_search_sessions",
+    "onrecord_search_index",
+)
 _OF_FTS5 = tuple(
-    f"DROP TABLE IF EXISTS search_words_{name}" for name in ("data", "idx", "docsize", "config")
+    f"DROP TABLE IF EXISTS onrecord_search_words_{name}"
+    for name in ("data", "idx", "docsize", "config")
 )
 _EMPTIED = (
     *_OF_FTS5,
-    "CREATE TABLE search_words_config (k PRIMARY KEY, v) WITHOUT ROWID",
-    "INSERT INTO search_words_config VALUES ('version', 4)",
-    "CREATE TABLE search_words_data (id INTEGER PRIMARY KEY, block BLOB)",
-    "INSERT INTO search_words_data VALUES (1, x''), (10, x'00000000000000')",
+    "CREATE TABLE onrecord_search_words_config (k PRIMARY KEY, v) WITHOUT ROWID",
+    "INSERT INTO onrecord_search_words_config VALUES ('version', 4)",
+    "CREATE TABLE onrecord_search_words_data (id INTEGER PRIMARY KEY, block BLOB)",
+    "INSERT INTO onrecord_search_words_data VALUES (1, x''), (10, x'00000000000000')",
 )
 """What an empty table of FTS5 consists of, as far as it is read to be dropped."""
 
@@ -82,15 +89,15 @@ _EMPTIED = (
 def format_of(connection: Any) -> int:
     """Return the format of the index that is there, 0 if there is none, -1 if it doesn't say."""
     if connection.dialect.name == "sqlite":
-        asked = "SELECT 1 FROM sqlite_master WHERE name LIKE 'search\\_%' ESCAPE '\\'"
+        asked = "SELECT 1 FROM sqlite_master WHERE name LIKE 'onrecord\\_search\\_%' ESCAPE '\\'"
     else:
         asked = (
-            "SELECT 1 FROM pg_tables WHERE tablename LIKE 'search\\_%' "
+            "SELECT 1 FROM pg_tables WHERE tablename LIKE 'onrecord\\_search\\_%' "
             "AND schemaname = ANY (current_schemas(false))"
         )
     if connection.execute(asked).fetchone() is None:
         return 0
-    row = connection.execute("SELECT format FROM search_index").fetchone()
+    row = connection.execute("SELECT format FROM onrecord_search_index").fetchone()
     return -1 if row is None else int(row[0])
 
 
@@ -118,7 +125,7 @@ def empty_some(connection: Any) -> bool:
     """
     if connection.dialect.name != "sqlite":
         return False
-    for table in ("search_words_data", "search_rows"):
+    for table in ("onrecord_search_words_data", "onrecord_search_rows"):
         asked = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         if connection.execute(asked, (table,)).fetchone() is not None:
             some = f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} LIMIT ?)"
@@ -129,29 +136,30 @@ def empty_some(connection: Any) -> bool:
 
 def _drop_words(connection: Any) -> None:
     """Remove FTS5's tables. It drops its own only where it can read them, so they are emptied first."""
-    asked = "SELECT 1 FROM sqlite_master WHERE name = 'search_words' AND sql LIKE 'CREATE VIRTUAL%'"
+    asked = "SELECT 1 FROM sqlite_master WHERE name = 'onrecord_search_words' AND sql LIKE 'CREATE VIRTUAL%'"
     emptied = _EMPTIED if connection.execute(asked).fetchone() is not None else ()
-    for statement in (*emptied, "DROP TABLE IF EXISTS search_words", *_OF_FTS5):
+    for statement in (*emptied, "DROP TABLE IF EXISTS onrecord_search_words", *_OF_FTS5):
         connection.execute(statement)
 
 
 def take_turns(connection: Any) -> None:
     """Wait until no other transaction writes to the index."""
     if connection.dialect.in_turn:
-        connection.execute(connection.dialect.in_turn, ("search_index",))
+        connection.execute(connection.dialect.in_turn, ("onrecord_search_index",))
 
 
 def is_whole(connection: Any) -> bool:
     """Tell whether the index finds what must be there, and has all rows that it should."""
     if connection.dialect.name == "sqlite":
-        finds = "SELECT count(*) FROM search_words WHERE search_words MATCH ?"
+        finds = "SELECT count(*) FROM onrecord_search_words WHERE onrecord_search_words MATCH ?"
     else:
-        finds = "SELECT count(*) FROM search_rows WHERE turn = -1 AND grams @@ ?::tsquery"
+        finds = "SELECT count(*) FROM onrecord_search_rows WHERE turn = -1 AND grams @@ ?::tsquery"
     known = connection.execute(finds, (f'"{KNOWN}"' if "MATCH" in finds else f"'{KNOWN}'",))
     if known.fetchone()[0] != 1:
         return False
     there, told = connection.execute(
-        "SELECT (SELECT count(*) FROM search_rows), (SELECT coalesce(sum(size), 0) FROM search_sessions)"
+        "SELECT (SELECT count(*) FROM onrecord_search_rows), "
+        "(SELECT coalesce(sum(size), 0) FROM onrecord_search_sessions)"
     ).fetchone()
     return int(there) == int(told) + 1
 
@@ -162,14 +170,15 @@ def merge(connection: Any, *, first: bool) -> bool:
     Return whether there is more to merge. PostgreSQL does that by itself, when it vacuums.
     """
     take_turns(connection)
-    unmerged = connection.execute("SELECT unmerged FROM search_index").fetchone()[0]
+    unmerged = connection.execute("SELECT unmerged FROM onrecord_search_index").fetchone()[0]
     if unmerged and connection.dialect.name == "sqlite":
         before = connection.total_changes
         pages = -MERGED_AT_ONCE if first else MERGED_AT_ONCE
         connection.execute(
-            "INSERT INTO search_words (search_words, rank) VALUES ('merge', ?)", (pages,)
+            "INSERT INTO onrecord_search_words (onrecord_search_words, rank) VALUES ('merge', ?)",
+            (pages,),
         )
         if first or connection.total_changes - before > 1:
             return True
-    connection.execute("UPDATE search_index SET unmerged = 0")
+    connection.execute("UPDATE onrecord_search_index SET unmerged = 0")
     return False

@@ -24,7 +24,7 @@ from onrecord.transcript.storage import dbapi
 from onrecord.transcript.storage.word_tables import FORMAT
 from onrecord.transcript.verify import DATABASE, verify
 
-TABLES = ("search_index", "search_sessions", "search_turns", "search_rows")
+TABLES = tuple(f"onrecord_search_{name}" for name in ("index", "sessions", "turns", "rows"))
 OF_FTS5 = ("data", "config")
 ANEW = "is made anew"
 
@@ -33,23 +33,26 @@ def harms_of_both() -> Iterator[tuple[str, list[str]]]:
     for table in TABLES:
         yield f"{table} dropped", [f"DROP TABLE {table}"]
         yield f"{table} of other columns", [f"DROP TABLE {table}", f"CREATE TABLE {table} (x TEXT)"]
-    for table in ("search_index", "search_rows"):
+    for table in ("onrecord_search_index", "onrecord_search_rows"):
         yield f"{table} emptied", [f"DELETE FROM {table}"]
     yield "all dropped but one", [f"DROP TABLE {table}" for table in TABLES[:-1]]
-    yield "older", [f"UPDATE search_index SET format = {FORMAT - 1}"]
-    yield "newer", [f"UPDATE search_index SET format = {FORMAT + 1}"]
-    yield "a row gone", ["DELETE FROM search_rows WHERE n = 1 AND turn > 0"]
+    yield "older", [f"UPDATE onrecord_search_index SET format = {FORMAT - 1}"]
+    yield "newer", [f"UPDATE onrecord_search_index SET format = {FORMAT + 1}"]
+    yield "a row gone", ["DELETE FROM onrecord_search_rows WHERE n = 1 AND turn > 0"]
 
 
 def harms_of_fts5() -> Iterator[tuple[str, list[str]]]:
-    yield "words dropped", ["DROP TABLE search_words"]
-    yield "words replaced", ["DROP TABLE search_words", "CREATE TABLE search_words (x TEXT)"]
-    yield "words' idx dropped", ["DROP TABLE search_words_idx"]
+    yield "words dropped", ["DROP TABLE onrecord_search_words"]
+    yield (
+        "words replaced",
+        ["DROP TABLE onrecord_search_words", "CREATE TABLE onrecord_search_words (x TEXT)"],
+    )
+    yield "words' idx dropped", ["DROP TABLE onrecord_search_words_idx"]
     for name in OF_FTS5:
-        yield f"words' {name} dropped", [f"DROP TABLE search_words_{name}"]
-        yield f"words' {name} emptied", [f"DELETE FROM search_words_{name}"]
-    yield "words' data overwritten", ["UPDATE search_words_data SET block = x'00ff00ff'"]
-    yield "words' format of the future", ["UPDATE search_words_config SET v = 99"]
+        yield f"words' {name} dropped", [f"DROP TABLE onrecord_search_words_{name}"]
+        yield f"words' {name} emptied", [f"DELETE FROM onrecord_search_words_{name}"]
+    yield "words' data overwritten", ["UPDATE onrecord_search_words_data SET block = x'00ff00ff'"]
+    yield "words' format of the future", ["UPDATE onrecord_search_words_config SET v = 99"]
 
 
 BOTH = [pytest.param(how, id=name) for name, how in harms_of_both()]
@@ -110,7 +113,8 @@ def test_damaged_tables_of_fts5_are_made_anew(tmp_path: Path, harm: list[str]) -
 
 
 @pytest.mark.parametrize(
-    "harm", [["DELETE FROM search_words_config"], ["DELETE FROM search_words_data"]]
+    "harm",
+    [["DELETE FROM onrecord_search_words_config"], ["DELETE FROM onrecord_search_words_data"]],
 )
 def test_a_verification_tells_it_from_the_log(tmp_path: Path, harm: list[str]) -> None:
     with TranscriptLog.open(tmp_path / "log.db") as log:
@@ -189,7 +193,7 @@ def test_where_no_index_can_be_kept_each_session_is_read(each_url: str) -> None:
         for n in range(4):
             say(log, n)
         with log.database.write() as connection:  # which DROP TABLE doesn't drop
-            connection.execute("CREATE VIEW search_rows AS SELECT 1 AS id")
+            connection.execute("CREATE VIEW onrecord_search_rows AS SELECT 1 AS id")
         told: list[str] = []
 
         assert found(log, "answer", told) == [f"answer {n}" for n in range(4)]
@@ -224,7 +228,7 @@ with TranscriptLog.open(sys.argv[1]) as log:
     for tries in range(2):
         print(*(hit.row.text for hit in search(log, Query(words=("swer 2",)), tell=print)))
         with log.database.write() as connection:
-            connection.execute("DROP TABLE search_words_data")
+            connection.execute("DROP TABLE onrecord_search_words_data")
 """
 
 

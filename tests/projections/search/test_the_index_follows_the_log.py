@@ -40,7 +40,9 @@ def indexed(log: TranscriptLog) -> list[str]:
     """Return what stands in the index, read beside it."""
     return log.database.read(
         "looking",
-        lambda c: [row[0] for row in c.execute("SELECT folded FROM search_rows").fetchall()],
+        lambda c: [
+            row[0] for row in c.execute("SELECT folded FROM onrecord_search_rows").fetchall()
+        ],
     )
 
 
@@ -168,7 +170,7 @@ def test_nothing_of_what_is_erased_stays_in_the_files_pages(tmp_path: Path) -> N
             "looking",
             lambda c: [
                 row[0]
-                for table in ("search_words_data", "search_words_idx")
+                for table in ("onrecord_search_words_data", "onrecord_search_words_idx")
                 for row in c.execute(f"SELECT * FROM {table}").fetchall()
                 for value in row
                 if isinstance(value, bytes) and "豚".encode() in value
