@@ -144,9 +144,13 @@ def audit_session(log: TranscriptLog, place: Place, asked: Asked) -> Iterator[Au
     if asked.codes:
         found = [finding for finding in found if finding.code in asked.codes]
     if since is not None and found:
-        newest = {finding.versions[-1] for finding in found}
+        newest = [max(finding.versions, default=0) for finding in found]
         times = reading(log, place, lambda c: recorded_at(c, place, newest))
-        found = [finding for finding in found if times.get(finding.versions[-1], since) >= since]
+        found = [
+            finding
+            for finding, version in zip(found, newest, strict=True)
+            if times.get(version, since) >= since
+        ]
     yield Audited(place.name, found, _sources(log, place, found) if asked.sources else {})
 
 

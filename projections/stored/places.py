@@ -91,7 +91,9 @@ def is_on(connection: Any, place: Place, platform: str) -> bool:
     cursor = connection.execute(_SAYING_WHERE, (place.key,))
     try:
         return any(
-            said in payload and platform in _platforms(_readable(type_, form, payload))
+            isinstance(payload, bytes)
+            and said in payload
+            and platform in _platforms(_readable(type_, form, payload))
             for type_, form, payload in cursor
         )
     finally:
@@ -111,7 +113,7 @@ def _readable(type: str, form: int, payload: bytes) -> Event | None:
     """Return an event, None where it can't be read: a fold says so, and this isn't one."""
     try:
         return decode(type, form, None, payload)
-    except RecordDamaged:
+    except (RecordDamaged, AttributeError, TypeError, ValueError):
         return None
 
 
