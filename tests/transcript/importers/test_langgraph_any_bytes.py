@@ -50,11 +50,12 @@ def test_any_bytes_are_read_or_refused(data: bytes, type: str | None) -> None:
 
 
 @given(MESSAGES)
-def test_any_message_is_a_row_or_a_fault(made: Any) -> None:
+def test_any_message_is_a_row_or_a_fault_or_refused(made: Any) -> None:
     rows = SourceRows("langgraph", "s")
     value = Packed("msgpack", msgspec.msgpack.encode(made))
 
-    tell(rows, values.message(value), "key", None, "checkpoints c messages[0]")
+    with contextlib.suppress(Unreadable):  # a field that is broken in itself
+        found = values.message(value)
+        tell(rows, found, "key", None, "checkpoints c messages[0]")
 
-    kinds = {type(event).__name__ for event, _, _ in rows.take()}
-    assert kinds or values.message(value).kind == "system"
+        assert rows.take() or found.kind == "system"
