@@ -52,6 +52,7 @@ class Bot:
             "PATH": os.environ["PATH"],
             "HOME": str(home / "user"),
             "HERMES_HOME": str(home),
+            "TMPDIR": str(folder),
             "LOOPBACK_URL": self.platform.url,
             # Nothing but the loopback is reached: whatever Hermes looks up elsewhere fails at once.
             "HTTP_PROXY": "http://127.0.0.1:9",
