@@ -67,14 +67,24 @@ def test_one_turn_alone_changes_as_it_does_among_others(events: list[e.Event]) -
     whole, alone = Replay(), Replay(only=["t1"])
 
     for record in recorded(events):
-        wanted = [one for one in whole.take(record).changes if is_of(one, "t1")]
-        assert [one for one in alone.take(record).changes if is_of(one, "t1")] == wanted
+        wanted = whole.take(record).changes
+        # A row that comes from another turn, or goes there, is new or gone where one is looked at.
+        moved = {row.id for one in wanted for row in rows_of(one) if len(turns_of(one)) > 1}
+
+        own = [one for one in alone.take(record).changes if turns_of(one) == {"t1"}]
+        assert [one for one in own if not moved & {row.id for row in rows_of(one)}] == [
+            one for one in wanted if turns_of(one) == {"t1"}
+        ]
 
 
-def is_of(change: Difference, turn: str) -> bool:
-    """Tell whether a change is of a turn's rows, which it neither left nor came from elsewhere."""
-    sides = [side for side in (change.before, change.after) if isinstance(side, Row)]
-    return all(side.turn == turn for side in sides)
+def rows_of(change: Difference) -> list[Row]:
+    """Return the row before and after a change, as far as there is one."""
+    return [side for side in (change.before, change.after) if isinstance(side, Row)]
+
+
+def turns_of(change: Difference) -> set[str]:
+    """Return the turns in which a change's row stood and stands."""
+    return {row.turn for row in rows_of(change)}
 
 
 def plainly(row: Row) -> Row:
