@@ -23,7 +23,7 @@ OPEN = {
     "hermes/stopped": {"delivery-in-doubt"},
     "hermes/tool-call-row-filled": {"unanswered-tool-call", "produced-not-delivered"},  # no gateway
 }
-"""What else is found, rightly: of this Hermes says nothing."""
+"""What else may be found: of this Hermes says nothing."""
 
 
 @pytest.mark.parametrize("run", kept_runs("hermes"))
@@ -46,6 +46,6 @@ def test_what_an_audit_finds_in_a_real_run_is_what_happened(run: str, tmp_path: 
     missing, more = said - codes, codes - said
     assert not missing, found
     follows = FOLLOWS if LOST & said.keys() else set()
-    assert set(more) == OPEN.get(run, set()) | (set(more) & follows), found
+    assert set(more) <= OPEN.get(run, set()) | follows, found
     assert again.added == 0
     assert {file: file.read_bytes() for file in home.rglob("*") if file.is_file()} == before

@@ -104,13 +104,10 @@ class Exchanges:
             self._partial(exchange, own, told)
             return
         self._partial(exchange, own[:-1], told)
-        if (
-            exchange.going_on
-            or not exchange.length
-            or exchange.held_back
-            or self._in_ledger(exchange, row.id)
-        ):
+        if exchange.held_back or not exchange.length or self._in_ledger(exchange, row.id):
             return
+        if exchange.going_on and self._ledger.is_kept:
+            return  # its word is still to come
         found = whose(own, lambda text: exchange.length in (len(text), len(text.strip())))
         target = Target(platform=exchange.platform, chat=exchange.chat)
         for n, answer in enumerate(found):
@@ -118,7 +115,7 @@ class Exchanges:
             told.put(answer.id, None, Delivery(
                 place, answer.text, at, place, exchange.outcome, answer.id, target, exchange.reason
             ))  # fmt: skip
-        if not found:
+        if not found and not exchange.going_on:
             told.put(None, row.id, _unrecoverable(exchange))
 
     def _partial(self, exchange: Exchange, answers: list[Answer], told: Told) -> None:

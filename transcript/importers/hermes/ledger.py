@@ -90,6 +90,11 @@ class Ledger:
             self._of_key[owed.key].append(owed)
             self._of_length[owed.target.chat, len(owed.text)].append(owed)
 
+    @property
+    def is_kept(self) -> bool:
+        """Tell whether the gateway keeps a ledger, as far as can be seen."""
+        return bool(self._of_key)
+
     def knows(self, chat: str, length: int, at: int, asked: int | None) -> bool:
         """Tell whether it has the text of a sending that the log tells of, to the user's row `asked`."""
         for owed in self._of_length.get((chat, length), ()):

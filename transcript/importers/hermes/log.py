@@ -127,11 +127,11 @@ def read(files: list[Path], *, ended: bool = False) -> list[Exchange]:
         _take(state, line, name, text)
         if len(state.exchanges) > EXCHANGES_LIMIT:
             del state.exchanges[: EXCHANGES_LIMIT // 2]
+    _doubt(state.last)
     if ended:
-        _doubt(state.last)
         _cut(state)
     elif state.last is not None:
-        state.last.going_on = True
+        state.last.going_on = not state.last.streamed
     return state.exchanges
 
 
