@@ -28,10 +28,14 @@ COLOURS = {
 }
 
 
+_HARMLESS = "\n\t\u3000\u200c\u200d"
+"""Not printable as Python has it: line ends, the ideographic space, joiners of Persian and of emoji."""
+
+
 def plain(text: str) -> str:
     """Make text safe for a terminal: no control or direction character acts."""
     return "".join(
-        char if char in "\n\t" or (char.isprintable() or char == " ") else _escaped(char)
+        char if char.isprintable() or char in _HARMLESS else _escaped(char)
         for char in text.replace("\r\n", "\n")
     )
 

@@ -161,6 +161,14 @@ def test_text_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
     assert "[red]bold[/red]" in pages[1]
 
 
+def test_joiners_and_the_ideographic_space_are_shown_as_they_are(tmp_path: Path) -> None:
+    said = "می\u200cخواهم \U0001f469\u200d\U0001f4bb 東京\u3000駅"
+    line = {"session": "s", "type": "UserMessageReceived", "message": "u", "text": said}
+    run("import", "-", at=tmp_path, stdin=json.dumps(line))
+
+    assert said in run("show", "s", at=tmp_path).stdout
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
