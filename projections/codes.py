@@ -128,5 +128,7 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 """By code, in the order in which codes are listed."""
 
+CODES = tuple(MEANINGS)
+
 UNKNOWN = Meaning("note", "Found by an import.", "The detail says what.")
 """For a code that an import of another version gave."""

@@ -12,30 +12,6 @@ from onrecord.projections.lines import Line, akin, says
 from onrecord.projections.turn_rows import TurnView
 from onrecord.transcript.recorded import Recorded
 
-CODES = (
-    "delivered-not-in-source",
-    "duplicate-in-source",
-    "alternation-broken-in-source",
-    "produced-not-delivered",
-    "partly-delivered",
-    "delivery-in-doubt",
-    "delivered-differs",
-    "delivered-twice",
-    "unanswered-tool-call",
-    "orphan-tool-result",
-    "turn-unclosed",
-    "conflicting-record",
-    "record-set-aside",
-    "content-unrecoverable",
-    "synthetic-in-source",
-    "unreadable-in-source",
-    "malformed-in-source",
-    "unknown-in-source",
-    "hidden-in-source",
-    "torn-tail",
-    "gap",
-)
-
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One finding. `versions`: the events concerned, ascending; `detail`: one sentence."""

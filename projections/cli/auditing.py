@@ -12,7 +12,7 @@ import typer
 from onrecord.projections.cli.command import Json, app, fail, known, open_log
 from onrecord.projections.cli.output import Jobs, Out, check_output, one_of, output, write_rows
 from onrecord.projections.cli.times import moment_of
-from onrecord.projections.findings import CODES
+from onrecord.projections.codes import CODES
 from onrecord.projections.pages.terminal import plain, progress
 
 if TYPE_CHECKING:

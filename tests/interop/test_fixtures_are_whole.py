@@ -13,7 +13,7 @@ import pytest
 from kept_runs import FIXTURES, kept_runs, manifest, unpack
 from make_fixtures import README, with_table
 
-from onrecord.projections.findings import CODES
+from onrecord.projections.codes import CODES
 from onrecord.transcript.storage import dbapi
 
 MOST_BYTES = 3 << 20

@@ -11,8 +11,9 @@ import pytest
 
 from onrecord.projections import sweeping
 from onrecord.projections.auditing import Asked, audit
+from onrecord.projections.codes import CODES
 from onrecord.projections.conversation import Conversation
-from onrecord.projections.findings import CODES, Finding, findings
+from onrecord.projections.findings import Finding, findings
 from onrecord.projections.stored import StoredProjections, tables
 from onrecord.projections.stored import places as stored_places
 from onrecord.transcript.events import (
