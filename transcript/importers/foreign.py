@@ -82,7 +82,10 @@ def open_database(path: Path) -> Iterator[Any]:
 
 
 def was_left_open(path: Path) -> bool:
-    """Tell whether a program ended with the database open, by a kill say: nobody holds what it left."""
+    """Tell whether a program ended with the database open, by a kill say: nobody holds what it left.
+
+    A copy of the files of a program at work looks the same.
+    """
     beside = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
     return any(map(_has_content, beside)) and not _is_held(path)
 
@@ -148,15 +151,6 @@ def has_table(path: Path, head: bytes, columns: set[str]) -> bool:
     with contextlib.suppress(Changed, ImportRefused, Error), open_database(path) as connection:
         return any(own >= columns for own in tables(connection).values())
     return False
-
-
-def is_left(path: Path) -> bool:
-    """Tell whether the program of a database ended in mid-work: nobody holds its WAL or journal.
-
-    A copy of the files of a program at work looks the same.
-    """
-    ends = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
-    return any(map(_has_content, ends)) and not _is_held(path)
 
 
 def _has_content(file: Path) -> bool:

@@ -35,7 +35,7 @@ def open_source(path: Path) -> Iterator[Threads]:
             found = foreign.tables(connection)
             if not found.get("checkpoints", set()) >= CHECKPOINTS:
                 raise _refused(path, f"no table checkpoints has {', '.join(sorted(CHECKPOINTS))}")
-            yield Threads(Tables(connection, found), foreign.is_left(path))
+            yield Threads(Tables(connection, found), foreign.was_left_open(path))
         except foreign.Error as error:
             raise _refused(path, str(error)) from error
 

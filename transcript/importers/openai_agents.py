@@ -56,7 +56,7 @@ def open_source(path: Path) -> Iterator[Sessions]:
             if not names:
                 raise _refused(path, f"no table has the columns {', '.join(sorted(MESSAGES))}")
             tables = [table_of(connection, name, found) for name in names]
-            yield Sessions(tables, foreign.is_left(path))
+            yield Sessions(tables, foreign.was_left_open(path))
         except foreign.Error as error:
             raise _refused(path, str(error)) from error
 
