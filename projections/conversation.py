@@ -21,7 +21,7 @@ import msgspec
 from onrecord.projections.calls import Calls
 from onrecord.projections.erasure import ERASED, erase_message, erase_results, erase_turn
 from onrecord.projections.lines import Facts, Place, Said
-from onrecord.projections.outgoing import NOTES_SOME, Outgoing
+from onrecord.projections.outgoing import IMPORT, Outgoing
 from onrecord.projections.rows import Row
 from onrecord.projections.turn_rows import TurnView, view
 from onrecord.transcript.events import (
@@ -299,7 +299,7 @@ class Conversation(msgspec.Struct):
 
     def _track(self, event: Event) -> None:
         """Note that the session has deliveries: what has none from then on wasn't delivered."""
-        if not self.tracked and event.writer not in NOTES_SOME:
+        if not self.tracked and not event.writer.startswith(IMPORT):
             self.tracked = True
             self._touch_all()
 

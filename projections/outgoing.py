@@ -22,8 +22,9 @@ DeliveryEvent = (
     DeliveryAttempted | StreamChunkDelivered | DeliveryConfirmed | DeliveryFailed | DeliveryRevised
 )
 
-NOTES_SOME = frozenset({"import:openclaw"})
-"""Writers whose source notes some deliveries and not others: of an answer without a note nothing is known."""
+IMPORT = "import:"
+"""How the writer of a foreign source begins. Such a source notes some deliveries and not others: of an
+answer without a note nothing is known."""
 
 
 class Take(msgspec.Struct):
@@ -114,7 +115,7 @@ class Outgoing(msgspec.Struct):
         """Take an event of this delivery in, in log order."""
         self.versions.append(version)
         if isinstance(event, DeliveryAttempted):
-            self.imported = self.imported or event.writer.startswith("import:")
+            self.imported = self.imported or event.writer.startswith(IMPORT)
             self._attempt(event, version)
             return
         attempt = self._highest if event.attempt is None else event.attempt
