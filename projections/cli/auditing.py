@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from onrecord.projections.cli.command import Json, app, fail, known, open_log
-from onrecord.projections.cli.output import Jobs, Out, check_output, one_of, output, write_rows
+from onrecord.projections.cli.command import Json, OneOrAll, app, fail, known, one_of, open_log
+from onrecord.projections.cli.output import (
+    FORMAT_HELP,
+    Jobs,
+    Out,
+    check_output,
+    output,
+    write_rows,
+)
 from onrecord.projections.cli.times import moment_of
 from onrecord.projections.codes import CODES
 from onrecord.projections.pages.terminal import plain, progress
@@ -26,7 +33,7 @@ FORMATS = "table|json|csv|parquet|sarif"
     epilog="Example: onrecord audit --since 7d --code delivery-in-doubt --format csv --out doubt.csv"
 )
 def audit(
-    session: Annotated[str | None, typer.Argument(help="One session; all without it.")] = None,
+    session: OneOrAll = None,
     details: Annotated[
         bool, typer.Option("--details", help="Each finding, instead of how many there are.")
     ] = False,
@@ -44,16 +51,15 @@ def audit(
     ] = False,
     shape: Annotated[
         str,
-        typer.Option(
-            "--format", metavar=FORMATS, help="In CSV a ' stands before what looks like a formula."
-        ),
+        typer.Option("--format", metavar=FORMATS, help=FORMAT_HELP),
     ] = "table",
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Find lost, doubted, repeated and differing replies (exit 0: none, 1: some, 2: error).
+    """Find lost, doubted, repeated and differing replies.
 
-    The promise is held in each session. What is stored already is read, the rest is folded.
+    Each session is held to the promise. What is stored already is read, the rest is folded. Exit 0:
+    nothing was found, 1: something, 2: error.
     """
     from onrecord.projections.auditing import Asked
     from onrecord.projections.sweeping import processors

@@ -27,6 +27,7 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Session = Annotated[str, typer.Argument(help="The session's name.")]
+OneOrAll = Annotated[str | None, typer.Argument(help="One session; all without it.")]
 
 
 class _Place:
@@ -72,6 +73,13 @@ def fail(message: str) -> NoReturn:
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+def one_of(option: str, given: str, words: str) -> str:
+    """Return a word that is one of several (`a|b`); leave with one line if it is none."""
+    if given not in words.split("|"):
+        fail(f"{option} takes one of {words.replace('|', ', ')}, not {given!r}")
+    return given
 
 
 def known(log: TranscriptLog, session: str) -> None:

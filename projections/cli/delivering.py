@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_args
 
 import typer
 
-from onrecord.projections.cli.command import Json, app, fail, known, open_log
-from onrecord.projections.cli.output import Jobs, Out, check_output, one_of, output, write_rows
+from onrecord.projections.cli.command import Json, OneOrAll, app, fail, known, one_of, open_log
+from onrecord.projections.cli.output import (
+    FORMAT_HELP,
+    Jobs,
+    Out,
+    check_output,
+    output,
+    write_rows,
+)
 from onrecord.projections.cli.times import moment_of
 from onrecord.projections.deliveries import Status
 from onrecord.projections.pages.terminal import plain, progress
@@ -33,7 +40,7 @@ KINDS = "answer|notice"
     epilog="Example: onrecord deliveries --since 7d --status in_doubt --redact --format csv --out sent.csv"
 )
 def deliveries(
-    session: Annotated[str | None, typer.Argument(help="One session; all without it.")] = None,
+    session: OneOrAll = None,
     since: Annotated[
         str | None,
         typer.Option(metavar="TIME|AGO", help="First attempted then or later: 2026-11-30, 36h."),
@@ -62,16 +69,15 @@ def deliveries(
     jobs: Jobs = None,
     shape: Annotated[
         str,
-        typer.Option(
-            "--format", metavar=FORMATS, help="In CSV a ' stands before what looks like a formula."
-        ),
+        typer.Option("--format", metavar=FORMATS, help=FORMAT_HELP),
     ] = "table",
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Show who was sent what, when, with which outcome: attempts, what was taken, failures, doubt.
+    """Show who was sent what, when, with which outcome.
 
-    In CSV a cell that begins with = + - or @ gets a ' before it; JSON and Parquet have texts as they are.
+    Of each delivery the attempts, what the platform took, failures and doubt. In CSV a cell that
+    begins with = + - or @ gets a ' before it; JSON and Parquet have texts as they are.
     """
     from onrecord.projections.delivered import Wanted, delivered
     from onrecord.projections.sweeping import processors

@@ -21,10 +21,11 @@ def explain(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Explain a turn: what happened when, and of each finding what the user saw and what to do.
+    """Explain a turn: what happened when, and what to do about it.
 
     The timeline has three lanes: the model, gateway and platform, and the transcript's rows (+ came,
-    ~ changed, - left, = closed). Exit 1 if something was found, 0 if not.
+    ~ changed, - left, = closed). Of each finding it is said what the user saw, and what the model gets
+    next. Exit 0: nothing was found, 1: something, 2: error.
     """
     from onrecord.projections import explaining
     from onrecord.projections.pages.explanation import explanation_shape, show_explanations

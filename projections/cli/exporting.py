@@ -2,61 +2,46 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Session, app, fail, known, open_log
-from onrecord.projections.cli.points import point_of, version_at
-from onrecord.projections.pages.terminal import is_database, open_private
+from onrecord.projections.cli.command import Session, app, known, one_of, open_log
+from onrecord.projections.cli.output import Out, check_output, output
+from onrecord.projections.cli.points import At, point_of, version_at
 
 if TYPE_CHECKING:
     from onrecord.transcript.log import TranscriptLog
 
-FORMATS = ("jsonl", "markdown", "html")
+FORMATS = "jsonl|markdown|html"
 
 
 @app.command(epilog="Example: onrecord export chat-1 --format html --out chat-1.html")
 def export(
     session: Session,
     form: Annotated[
-        str,
-        typer.Option("--format", metavar="|".join(FORMATS), help="Events, or a text for people."),
+        str, typer.Option("--format", metavar=FORMATS, help="Events, or a text for people.")
     ] = "jsonl",
-    out: Annotated[Path | None, typer.Option(help="Write here instead of the terminal.")] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION|TIME", help="As it stood then; a time is UTC."),
-    ] = None,
+    out: Out = None,
+    at: At = None,
     full: Annotated[
         bool, typer.Option("--full", help="With what was compacted or undone (jsonl has it all).")
     ] = False,
 ) -> None:
-    """Write a session: its events as JSON lines for `onrecord import`, or its transcript to read.
+    """Write a session: its events as JSON lines, or a text to read.
 
-    The HTML is one file that loads and runs nothing, for a phone, a wide screen or paper.
+    `onrecord import` takes the lines. The HTML is one file that loads and runs nothing, for a phone, a
+    wide screen or paper.
     """
-    if form not in FORMATS:
-        fail(f"no format {form!r}; --format takes one of {', '.join(FORMATS)}")
+    one_of("--format", form, FORMATS)
     point = None if at is None else point_of(at, "--at")
-    # Before the log opens: closing any descriptor of its file would drop SQLite's locks.
-    if out is not None and is_database(out):
-        fail(f"{out} is a database and was left untouched; choose another place with --out")
+    check_output(form, out)
     with open_log() as log:
         known(log, session)
         until = None if point is None else version_at(log, session, point, "--at")
-        pieces = _pieces(log, session, form, until, full=full)
-        if out is None:
-            sys.stdout.writelines(pieces)
-            return
-        try:
-            with open_private(out) as file:
-                file.writelines(pieces)
-        except OSError as error:
-            fail(f"can't write {out}: {error.strerror}; choose another place with --out")
+        with output(out) as file:
+            file.writelines(_pieces(log, session, form, until, full=full))
 
 
 def _pieces(

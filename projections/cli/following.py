@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onrecord.projections.cli.command import app, known, open_log
+from onrecord.projections.cli.command import OneOrAll, app, known, open_log
 
 if TYPE_CHECKING:
     from onrecord.transcript.log import TranscriptLog
@@ -21,13 +21,16 @@ LOOK = 0.5
 
 @app.command(epilog="Example: onrecord tail chat-1 -n 20")
 def tail(
-    session: Annotated[str | None, typer.Argument(help="One session; all without it.")] = None,
+    session: OneOrAll = None,
     last: Annotated[int, typer.Option("-n", min=0, help="Events that are there already.")] = 10,
     json: Annotated[
         bool, typer.Option("--json", help="Print the lines of an export, for programs.")
     ] = False,
 ) -> None:
-    """Follow the log: events as any process appends them, one a line, until interrupted."""
+    """Follow the log: events as any process appends them.
+
+    One a line, until interrupted.
+    """
     from onrecord.projections.pages.tail import EventLines
     from onrecord.transcript.interchange import export_line
 

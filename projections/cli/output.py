@@ -16,16 +16,10 @@ from onrecord.projections.pages.tabular import Column, Row, write_csv
 from onrecord.projections.pages.terminal import is_database, open_private
 
 Out = Annotated[Path | None, typer.Option(help="Write here instead of the terminal.")]
+FORMAT_HELP = "How it is written; in CSV a ' stands before what looks like a formula."
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Processes that share the work; one a core without.")
 ]
-
-
-def one_of(option: str, given: str, known: str) -> str:
-    """Return a word that is one of those known (`a|b`); leave with one line if it is none."""
-    if given not in known.split("|"):
-        fail(f"{option} takes one of {known.replace('|', ', ')}, not {given!r}")
-    return given
 
 
 def check_output(form: str, out: Path | None) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+import typer
 
 from onrecord.projections.cli.command import fail
 from onrecord.projections.cli.times import moment
@@ -12,6 +14,9 @@ from onrecord.projections.telling import time_of
 from onrecord.transcript.log import TranscriptLog
 
 Point: TypeAlias = int | datetime
+
+POINT = "VERSION|TIME"
+At = Annotated[str | None, typer.Option(metavar=POINT, help="As it stood then; a time is UTC.")]
 
 DIGITS = 18
 """Digits that a version may have: more are none that a database can hold."""

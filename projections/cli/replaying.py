@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Json, Session, app, fail, known, open_log, print_json
-from onrecord.projections.cli.points import Point, point_of, told, version_at, version_from
-from onrecord.projections.cli.showing import Profile, check_profile
+from onrecord.projections.cli.command import (
+    Json,
+    Session,
+    app,
+    fail,
+    known,
+    one_of,
+    open_log,
+    print_json,
+)
+from onrecord.projections.cli.points import POINT, Point, point_of, told, version_at, version_from
+from onrecord.projections.cli.showing import PROFILES, Profile
 
 if TYPE_CHECKING:
     from onrecord.projections.replaying import Replayed, Sent
     from onrecord.projections.transcript import Transcript
     from onrecord.transcript.log import TranscriptLog
-
-_POINT = "VERSION|TIME"
 
 
 @app.command(epilog="Example: onrecord replay chat-1 --from 20 --step")
@@ -26,10 +33,10 @@ def replay(
         str | None, typer.Argument(help="The session's name; with --verify all without it.")
     ] = None,
     start: Annotated[
-        str | None, typer.Option("--from", metavar=_POINT, help="The first event to show.")
+        str | None, typer.Option("--from", metavar=POINT, help="The first event to show.")
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", metavar=_POINT, help="The last event to show.")
+        str | None, typer.Option("--to", metavar=POINT, help="The last event to show.")
     ] = None,
     profile: Profile = "neutral",
     step: Annotated[
@@ -43,9 +50,9 @@ def replay(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Read a session again, event by event: what each changed in the rows that the model sees.
+    """Read a session again, event by event: what each changed.
 
-    A + row came into its view, a ~ row changed, a - row left it, = closes a turn. With --as, what
+    A + row came into the model's view, a ~ row changed, a - row left it, = closes a turn. With --as, what
     changed in the messages that the model would be sent. With --json one line an event.
     """
     if verify:
@@ -55,7 +62,7 @@ def replay(
         return
     if session is None:
         fail("Missing argument 'SESSION'; `onrecord sessions` lists them")
-    check_profile(profile)
+    one_of("--as", profile, PROFILES)
     if step and not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail("--step waits for a key, and this is no terminal; leave it out")
     if step and json:
@@ -150,16 +157,16 @@ def diff(
     profile: Profile = "neutral",
     json: Json = False,
 ) -> None:
-    """Show what differs between two points of a session (exit 0: nothing, 1: something, 2: error).
+    """Show what differs between two points of a session.
 
     Rows that are new (+), gone (-) or changed (~), with the words that changed; with --as, the
-    messages that the model was sent at the two points.
+    messages that the model was sent at the two points. Exit 0: nothing differs, 1: something, 2: error.
     """
     from onrecord.projections.differences import compare_messages, compare_rows, messages_of
     from onrecord.projections.pages.difference import difference_shape, show_differences
     from onrecord.projections.transcript import build
 
-    check_profile(profile)
+    one_of("--as", profile, PROFILES)
     points = point_of(a, "A"), point_of(b, "B")
     with open_log() as log:
         known(log, session)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Json, app, fail, known, open_log, print_json
+from onrecord.projections.cli.command import Json, app, fail, known, one_of, open_log, print_json
 from onrecord.projections.cli.times import moment_of
 from onrecord.projections.pages.terminal import plain, progress
 
-ROLES = ("user", "assistant", "tool")
+ROLES = "user|assistant|tool"
 
 
 @app.command(epilog="Example: onrecord search 'disk full' --role tool --since 7d")
@@ -21,9 +21,7 @@ def search(
         typer.Argument(metavar="WORDS", help="All of them in one row; a phrase in quotes."),
     ] = None,
     session: Annotated[str | None, typer.Option(help="In one session; in all without it.")] = None,
-    role: Annotated[
-        str | None, typer.Option(metavar="|".join(ROLES), help="In rows of this role.")
-    ] = None,
+    role: Annotated[str | None, typer.Option(metavar=ROLES, help="In rows of this role.")] = None,
     since: Annotated[
         str | None, typer.Option(metavar="TIME|AGO", help="2026-11-30T14:00 (UTC), 36h, 7d.")
     ] = None,
@@ -33,17 +31,17 @@ def search(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Find what was said, in all sessions: words, parts of words and phrases, in every script.
+    """Find what was said: words, parts of words and phrases.
 
-    Neither case nor accents matter. Rows that the model isn't shown any more are found and marked. The
-    first search makes an index in the log, later ones add to it.
+    In all sessions and every script; neither case nor accents matter. Rows that the model isn't shown
+    any more are found and marked. The first search makes an index in the log, later ones add to it.
     """
     from onrecord.projections import search as searching
     from onrecord.projections.pages.search import hit_shape, show_hits
     from onrecord.transcript.storage.journal import microseconds
 
-    if role is not None and role not in ROLES:
-        fail(f"no role {role!r}; --role takes one of {', '.join(ROLES)}")
+    if role is not None:
+        one_of("--role", role, ROLES)
     said = searching.words_of(words or [])
     if not said and not rebuild:
         fail("nothing to search for; give a word, or a phrase in quotes")

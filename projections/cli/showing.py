@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Json, Session, app, fail, known, open_log, print_json
-from onrecord.projections.cli.points import point_of, told, version_at
+from onrecord.projections.cli.command import Json, Session, app, known, one_of, open_log, print_json
+from onrecord.projections.cli.points import At, point_of, told, version_at
 from onrecord.projections.pages.rows import row_shape, show_rows
 from onrecord.projections.pages.sessions import head_shape, show_sessions
 from onrecord.projections.promise import check_texts
@@ -36,10 +36,7 @@ def sessions(json: Json = False) -> None:
 @app.command(epilog="Example: onrecord show chat-1 --at '2026-11-30 10:00' --as openai")
 def show(
     session: Session,
-    at: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION|TIME", help="As it stood then; a time is UTC."),
-    ] = None,
+    at: At = None,
     profile: Profile = "neutral",
     full: Annotated[
         bool, typer.Option("--full", help="With what was compacted or undone.")
@@ -49,8 +46,11 @@ def show(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show the transcript: the rows that the model is given, checked against what was delivered."""
-    check_profile(profile)
+    """Show a session's transcript, as the model is given it.
+
+    Its rows are checked against what was delivered before they are shown.
+    """
+    one_of("--as", profile, PROFILES)
     point = None if at is None else point_of(at, "--at")
     places: dict[int, str] = {}
     with open_log() as log:
@@ -71,12 +71,6 @@ def show(
     else:
         as_of = "" if point is None or isinstance(point, int) else told(point)
         show_rows(transcript, places if sources else None, as_of)
-
-
-def check_profile(profile: str) -> None:
-    """Leave with one line if there is no such profile."""
-    if profile not in PROFILES.split("|"):
-        fail(f"no profile {profile!r}; --as takes one of {PROFILES.replace('|', ', ')}")
 
 
 def placed(records: Iterable[Recorded], places: dict[int, str]) -> Iterator[Recorded]:

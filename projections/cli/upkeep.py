@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Json, app, fail, known, open_log, print_json
+from onrecord.projections.cli.command import Json, OneOrAll, app, fail, known, open_log, print_json
 from onrecord.projections.pages.terminal import counted, plain, progress
 from onrecord.projections.pages.upkeep import show_faults, show_verification, verification_shape
 
@@ -32,7 +32,10 @@ def rebuild(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
     json: Json = False,
 ) -> None:
-    """Project the whole log anew into the stored transcripts, beside what is read meanwhile."""
+    """Project the whole log anew into the stored transcripts.
+
+    What is stored is read until the new transcripts are whole.
+    """
     from onrecord.projections.stored import StoredProjections
 
     with open_log() as log, progress("records") as told:
@@ -47,10 +50,13 @@ def rebuild(
 
 @app.command(epilog="Example: onrecord check chat-1")
 def check(
-    session: Annotated[str | None, typer.Argument(help="One session; all without it.")] = None,
+    session: OneOrAll = None,
     json: Json = False,
 ) -> None:
-    """Hold the stored transcripts against the log (exit 0: they follow from it, 1: some don't)."""
+    """Hold the stored transcripts against the log.
+
+    Exit 0: they follow from it, 1: some don't, 2: error.
+    """
     from onrecord.projections.stored import StoredProjections
 
     with open_log() as log:
@@ -92,7 +98,11 @@ def verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Recompute all digests: names the first record that was edited, removed, inserted or moved."""
+    """Recompute all digests, to find what was changed.
+
+    Of each session the first record is named that was edited, removed, inserted or moved. Exit 0: all
+    is as it was written, 1: something isn't, 2: error.
+    """
     from onrecord.transcript.verify import verify as verify_log
 
     heads = [_head(text) for text in head or []]

@@ -33,7 +33,7 @@ COMMANDS = (
 SECONDS = 60
 
 
-def onrecord(*arguments: str) -> subprocess.CompletedProcess[str]:
+def onrecord(*arguments: str, columns: int = 200) -> subprocess.CompletedProcess[str]:
     """Run the command as its console script does, plain and wide."""
     program = (
         "import sys; sys.argv[0] = 'onrecord'; from onrecord.projections.cli import main; main()"
@@ -44,7 +44,7 @@ def onrecord(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=SECONDS,
         check=False,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"},
+        env={**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"},
     )
 
 
@@ -65,6 +65,14 @@ def test_the_help_lists_each_command() -> None:
 
     assert done.returncode == 0, done.stderr
     assert [name for name in COMMANDS if not re.search(rf"(?m)^\W*{name}\s", done.stdout)] == []
+
+
+def test_the_help_says_of_each_command_a_whole_sentence_on_a_narrow_terminal() -> None:
+    done = onrecord("--help", columns=80)
+
+    _, _, commands = done.stdout.partition("Commands")
+    assert [line for line in commands.strip().splitlines()[1:] if not line.endswith(".")] == []
+    assert "..." not in commands
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -199,7 +199,7 @@ def test_what_the_model_was_sent_is_compared_as_a_profile_renders_it(
         (["diff", "nobody", "0", "1"], "no session 'nobody'"),
         (["diff", "s", "x", "1"], "A takes a version (12), a time"),
         (["diff", "s", "0", "2"], "B 2: session 's' has no such version; its newest is 1"),
-        (["diff", "s", "0", "1", "--as", "telex"], "no profile 'telex'"),
+        (["diff", "s", "0", "1", "--as", "telex"], "--as takes one of neutral"),
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(

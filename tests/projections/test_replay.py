@@ -290,7 +290,7 @@ def test_a_page_says_what_each_event_changed(
         (["replay", "timeout-is-in-doubt", "--to", "2026-02-30 10:00"], "not '2026-02-30 10:00'"),
         (["replay", "timeout-is-in-doubt", "--step"], "this is no terminal"),
         (["replay", "--verify", "--from", "1"], "--verify goes with no --from"),
-        (["replay", "timeout-is-in-doubt", "--as", "telex"], "no profile 'telex'"),
+        (["replay", "timeout-is-in-doubt", "--as", "telex"], "--as takes one of neutral"),
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(

@@ -54,7 +54,7 @@ def test_lines_are_the_default_and_go_up_to_a_point(place: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["s", "--format", "pdf"], "no format 'pdf'; --format takes one of jsonl, markdown, html"),
+        (["s", "--format", "pdf"], "--format takes one of jsonl, markdown, html"),
         (["s", "--at", "9"], "--at 9: session 's' has no such version; its newest is 2"),
         (["none", "--format", "html"], "no session 'none'"),
         (["s", "--format", "html", "--out", "log.db"], "is a database and was left untouched"),

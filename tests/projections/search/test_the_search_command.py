@@ -115,7 +115,7 @@ def test_a_rebuild_may_stand_alone(place: Path) -> None:
     [
         ([], "nothing to search for"),
         (['""'], "nothing to search for"),
-        (["x", "--role", "robot"], "no role 'robot'; --role takes one of user, assistant, tool"),
+        (["x", "--role", "robot"], "--role takes one of user, assistant, tool"),
         (["x", "--session", "nobody"], "no session 'nobody'"),
         (["x", "--since", "soon"], "--since takes a time"),
     ],
