@@ -11,11 +11,12 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from onrecord.projections.cli.command import Json, app, fail, open_log, print_json
+from onrecord.projections.cli.command import Json, app, fail, one_of, open_log, print_json
 from onrecord.projections.pages.terminal import counted, plain, progress
+from onrecord.transcript.importers.source import FORMATS
 from onrecord.transcript.log import TranscriptLog
 
-FORMATS = "hermes|openclaw|claude-code|codex|openai-agents|langgraph|jsonl"
+KINDS = "|".join((*FORMATS, "jsonl"))
 
 
 class Done(msgspec.Struct):
@@ -41,17 +42,17 @@ def import_(
     ],
     kind: Annotated[
         str | None,
-        typer.Option("--format", metavar=FORMATS, help="What they are; found by looking else."),
+        typer.Option("--format", metavar=KINDS, help="What they are; found by looking else."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Read what a bot or agent left behind into the log: its database, session files, JSON lines.
+    """Read what a bot or agent left behind into the log.
 
-    The files are only read. What was imported before adds nothing, so a file that has grown can be
-    imported again.
+    Its database, its session files, or JSON lines of `onrecord export`. They are only read.
+    What was imported before adds nothing, so a file that has grown can be imported again.
     """
-    if kind is not None and kind not in FORMATS.split("|"):
-        fail(f"no format {kind!r}; --format takes one of {FORMATS.replace('|', ', ')}")
+    if kind is not None:
+        one_of("--format", kind, KINDS)
     with contextlib.ExitStack() as stack:
         # All of them first: what is wrong in one makes no log and imports no half of the files.
         works = [_work(name, kind, stack) for name in files]
@@ -66,7 +67,7 @@ def import_(
 
 def _work(name: str, kind: str | None, stack: contextlib.ExitStack) -> Work:
     """Return what imports a file into a log."""
-    from onrecord.transcript.importers.running import importer_of
+    from onrecord.transcript.importers.running import check_source, importer_of
 
     path = Path(name)
     if name == "-" or kind == "jsonl":
@@ -75,10 +76,11 @@ def _work(name: str, kind: str | None, stack: contextlib.ExitStack) -> Work:
         importer = importer_of(path, kind)
         if importer is None and _is_json_lines(path):
             return _json_lines(name, stack)
+        if importer is None:
+            fail(f"{name} {_unknown(path)}")
+        check_source(importer, path)
     except OSError as error:
         fail(f"can't read {name}: {error.strerror}; name a file or folder, or - for stdin")
-    if importer is None:
-        fail(f"{name} {_unknown(path)}")
 
     def work(log: TranscriptLog) -> Done:
         from onrecord.transcript.importers.running import import_source
@@ -138,7 +140,7 @@ def _unknown(path: Path) -> str:
 
     if path.is_file() and is_a_log(path):
         return "is a log already; read it with --db, or import what `onrecord export` writes of it"
-    known = FORMATS.replace("|", ", ")
+    known = KINDS.replace("|", ", ")
     return f"is nothing that `onrecord import` knows ({known}); --format says which of them it is"
 
 

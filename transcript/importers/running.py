@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -9,17 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onrecord.transcript.append import Draft
+from onrecord.transcript.codec import TEXT_LIMIT
 from onrecord.transcript.errors import AppendRefused, ImportRefused
 from onrecord.transcript.importers.ahead import batches_ahead, importer_named
 from onrecord.transcript.importers.batches import Batch, Preparing, batches
 from onrecord.transcript.importers.foreign import Changed
-from onrecord.transcript.importers.source import HEAD, Importer
+from onrecord.transcript.importers.source import FORMATS, HEAD, Importer
 from onrecord.transcript.log import TranscriptLog
 
-FORMATS: tuple[str, ...] = (
-    "hermes", "openclaw", "openai_agents", "langgraph", "claude_code", "codex",
-)  # fmt: skip
-"""Modules of formats, in the order in which a file is offered to them."""
 TRIES = 3
 """How often a source is read that changes while it is read."""
 LARGE = 32 << 20
@@ -49,8 +47,14 @@ def importer_of(path: Path, name: str | None = None) -> Importer | None:
     if not path.is_dir():
         with path.open("rb") as file:
             head = file.read(HEAD)
-    known = (importer_named(module) for module in FORMATS)
-    return next((found for found in known if found.looks_right(path, head)), None)
+    return next((i for i in map(importer_named, FORMATS) if i.looks_right(path, head)), None)
+
+
+def check_source(importer: Importer, path: Path) -> None:
+    """Read a source's first batch, and append nothing. Raise ImportRefused if it can't be read."""
+    with contextlib.suppress(Changed):  # then it holds something: the import reads it again
+        for _ in batches(importer, path, TEXT_LIMIT):
+            return
 
 
 def import_source(

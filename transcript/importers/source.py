@@ -19,6 +19,9 @@ from onrecord.transcript.events import Event
 HEAD = 64 << 10
 """Bytes of a file that are looked at to tell its format."""
 
+FORMATS = ("hermes", "openclaw", "openai-agents", "langgraph", "claude-code", "codex")
+"""In the order in which a file is offered to them."""
+
 Entry: TypeAlias = tuple[Event, int | None, int]
 """An event with its id, when it happened (µs since 1970, UTC), and how many messages it stands for."""
 
