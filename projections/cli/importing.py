@@ -72,12 +72,15 @@ def _work(name: str, kind: str | None, stack: contextlib.ExitStack) -> Work:
     path = Path(name)
     if name == "-" or kind == "jsonl":
         return _json_lines(name, stack)
+    _check_kind_of_file(name)
     try:
         importer = importer_of(path, kind)
         if importer is None and _is_json_lines(path):
             return _json_lines(name, stack)
         if importer is None:
             fail(f"{name} {_unknown(path)}")
+        if path.is_dir() and not importer.looks_right(path, b""):
+            fail(f"{name} holds nothing of {importer.FORMAT}; name another folder, or a file of it")
         check_source(importer, path)
     except OSError as error:
         fail(f"can't read {name}: {error.strerror}; name a file or folder, or - for stdin")
@@ -92,6 +95,15 @@ def _work(name: str, kind: str | None, stack: contextlib.ExitStack) -> Work:
         )
 
     return work
+
+
+def _check_kind_of_file(name: str) -> None:
+    """Leave with one line if a name is no file's and no folder's: a pipe can't be looked at first."""
+    path = Path(name)
+    if not name:
+        fail("a file's name is empty; name a file or folder, or - for stdin")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        fail(f"{name} is neither a file nor a folder; --format jsonl reads JSON lines from a pipe")
 
 
 def _json_lines(name: str, stack: contextlib.ExitStack) -> Work:

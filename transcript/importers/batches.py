@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from onrecord.transcript.append import Draft, imported
-from onrecord.transcript.errors import BadEvent
+from onrecord.transcript.codec import ID_LIMIT
+from onrecord.transcript.errors import BadEvent, ImportRefused
 from onrecord.transcript.events import Event, SourceFaultFound
 from onrecord.transcript.importers.source import Importer
 
@@ -29,10 +31,22 @@ class Batch(msgspec.Struct):
 
 def batches(importer: Importer, path: Path, text_limit: int) -> Iterator[Batch]:
     """Iterate over what a source says. Raise ImportRefused, and Changed at the end."""
+    try:
+        yield from _batches(importer, path, text_limit)
+    except OSError as error:
+        raise ImportRefused(
+            f"can't read {error.filename or path}: {error.strerror or error}; check that it is a file "
+            "that may be read, and import it again: what was read so far stays",
+            file=str(path), line=0, expected="a file that may be read",
+        ) from error  # fmt: skip
+
+
+def _batches(importer: Importer, path: Path, text_limit: int) -> Iterator[Batch]:
     with importer.open_source(path) as source:
         preparing = Preparing(text_limit)
         batch, size = Batch(total=source.total), 0
-        for session, entries in source.sessions():
+        for name, entries in source.sessions():
+            session = session_named(name)
             batch.sessions.append(session)
             for event, at, count in entries:
                 batch.messages += count
@@ -43,6 +57,14 @@ def batches(importer: Importer, path: Path, text_limit: int) -> Iterator[Batch]:
                     yield batch
                     batch, size = Batch(total=source.total), 0
         yield batch
+
+
+def session_named(name: str) -> str:
+    """Return the session for a source's name: the same, unless the log has no place for it."""
+    if len(name) <= ID_LIMIT:
+        return name or "unnamed"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name[: ID_LIMIT - len(digest) - 1]}…{digest}"
 
 
 class Preparing:

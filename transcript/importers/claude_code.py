@@ -19,7 +19,7 @@ from onrecord.transcript.importers.claude_code_lines import Conversation
 from onrecord.transcript.importers.claude_code_sidechains import Sidechains
 from onrecord.transcript.importers.reading import first_object
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import is_still, records
+from onrecord.transcript.importers.session_files import files_in, is_still, records
 from onrecord.transcript.importers.source import HEAD, Entry
 
 FORMAT = "claude-code"
@@ -88,7 +88,7 @@ def _aside(path: Path, parent: str, agent: str, aside: Sidechains) -> Iterator[E
 
 def _files(folder: Path) -> Iterator[Path]:
     """Iterate over the files of a project, or of all; sessions before those of their subagents."""
-    found = folder.rglob("*.jsonl")
+    found = files_in(folder, "*.jsonl")
     for path in sorted(found, key=lambda path: (path.name.startswith("agent-"), path)):
         with path.open("rb") as file:
             if _is_ours(file.read(HEAD)):
@@ -99,11 +99,11 @@ def _agents_of(path: Path) -> list[Path]:
     """Return the files of a session's subagents."""
     if path.name.startswith("agent-"):
         return []
-    own = path.with_suffix("").joinpath("subagents").rglob("agent-*.jsonl")
+    own = files_in(path.with_suffix("").joinpath("subagents"), "agent-*.jsonl")
     beside = (
         found
         for found in path.parent.glob("agent-*.jsonl")
-        if _name(found) == (f"{path.stem}/{_agent(found)}", path.stem)
+        if found.is_file() and _name(found) == (f"{path.stem}/{_agent(found)}", path.stem)
     )
     return [*sorted(own), *sorted(beside)]
 

@@ -19,7 +19,13 @@ from typing import Any
 from onrecord.transcript.importers.codex_rollout import Rollout
 from onrecord.transcript.importers.reading import first_object
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import Faults, is_still, records, unpacked
+from onrecord.transcript.importers.session_files import (
+    Faults,
+    files_in,
+    is_still,
+    records,
+    unpacked,
+)
 from onrecord.transcript.importers.source import HEAD, Entry
 
 FORMAT = "codex"
@@ -71,7 +77,7 @@ class Sessions:
 
 def _rollouts(folder: Path) -> Iterator[Path]:
     """Iterate over a folder's rollouts; of one that is there packed and unpacked, the latter counts."""
-    for path in folder.rglob("rollout-*.jsonl*"):
+    for path in files_in(folder, "rollout-*.jsonl*"):
         if path.suffix == ".jsonl" or (
             path.name.endswith(_PACKED) and not path.with_suffix("").exists()
         ):

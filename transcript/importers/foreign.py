@@ -63,6 +63,7 @@ def open_database(path: Path) -> Iterator[Any]:
 
     Raise ImportRefused if it can't be opened, Changed at the end if it has to be read again.
     """
+    path = _followed(path)
     wal, journal = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
     with contextlib.ExitStack() as stack:
         if _is_in_wal_mode(path) and not _has_content(wal):
@@ -86,8 +87,14 @@ def was_left_open(path: Path) -> bool:
 
     A copy of the files of a program at work looks the same.
     """
+    path = _followed(path)
     beside = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
     return any(map(_has_content, beside)) and not _is_held(path)
+
+
+def _followed(path: Path) -> Path:
+    """Return what a link leads to: the WAL stands beside the file itself."""
+    return path.resolve() if path.is_symlink() else path
 
 
 def _is_in_wal_mode(path: Path) -> bool:

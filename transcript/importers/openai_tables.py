@@ -51,7 +51,8 @@ class Table:
 
     def session_names(self) -> Iterator[bytes]:
         found = self.connection.execute(
-            f"SELECT DISTINCT CAST(session_id AS BLOB) FROM {self.sql} ORDER BY 1"
+            f"SELECT DISTINCT CAST(session_id AS BLOB) FROM {self.sql} "
+            "WHERE session_id IS NOT NULL ORDER BY 1"
         )
         for (name,) in found:
             yield name

@@ -18,7 +18,7 @@ from onrecord.transcript.importers.openclaw_entries import Conversation
 from onrecord.transcript.importers.openclaw_tables import Agent, open_agent
 from onrecord.transcript.importers.reading import first_object
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import records
+from onrecord.transcript.importers.session_files import files_in, records
 from onrecord.transcript.importers.source import HEAD, Entry
 
 FORMAT = "openclaw"
@@ -98,18 +98,18 @@ def _of_file(path: Path, name: str) -> Iterator[Entry]:
 
 
 def _databases(folder: Path) -> list[Path]:
-    return sorted(folder.rglob(DATABASE))
+    return sorted(files_in(folder, DATABASE))
 
 
 def _files(folder: Path) -> list[Path]:
     """Return a folder's sessions, those that were ended by a reset too, oldest first."""
-    found = [path for path in folder.rglob("*.jsonl*") if _is_session(path)]
+    found = [path for path in files_in(folder, "*.jsonl*") if _is_session(path)]
     return sorted(found, key=lambda path: (str(_header(path).get("timestamp") or ""), path))
 
 
 def _is_session(path: Path) -> bool:
     named = path.suffix == ".jsonl" or ".jsonl.reset." in path.name
-    if not named or not path.is_file():
+    if not named:
         return False
     with path.open("rb") as file:
         return _is_ours(file.read(HEAD))

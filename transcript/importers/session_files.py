@@ -50,6 +50,11 @@ def records(path: Path, tell: Tell, name: str = "") -> Iterator[Record]:
             yield f"{number}.{count}", f"{place}.{count}", found
 
 
+def files_in(folder: Path, pattern: str) -> Iterator[Path]:
+    """Iterate over the files of a folder and those below it; a pipe or broken link so named is none."""
+    return filter(Path.is_file, folder.rglob(pattern))
+
+
 def is_still(path: Path) -> bool:
     """Tell whether a file was left alone for so long that its last turn can't go on."""
     return time.time() - path.stat().st_mtime > STILL

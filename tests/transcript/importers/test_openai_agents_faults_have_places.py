@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from agents_databases import AgentsDatabase
-from foreign_imports import imported
+from foreign_imports import Log, imported
 
 from onrecord.transcript.errors import ImportRefused
 from onrecord.transcript.importers import openai_agents, openai_tables
 from onrecord.transcript.importers.running import importer_of
+from onrecord.transcript.log import TranscriptLog
 
 
 @pytest.fixture
@@ -172,3 +173,26 @@ def test_text_that_is_no_unicode_stays_what_it_is(file: AgentsDatabase) -> None:
     session = imported(openai_agents, file.path, "f\N{REPLACEMENT CHARACTER}")
 
     assert session.rows == [("user", "\N{REPLACEMENT CHARACTER} and \0")]
+
+
+def test_a_name_that_no_session_can_have_stops_no_other(file: AgentsDatabase) -> None:
+    for session in ("a" * 5000, "a" * 4999 + "b", "", "s"):
+        file.user(f"in {session[-1:]}", session=session)
+
+    with TranscriptLog.open("sqlite://") as log:
+        into = Log(log)
+        names = into.take(openai_agents, file.path).sessions
+        assert [into.session(name).rows for name in names] == [
+            [("user", "in ")], [("user", "in a")], [("user", "in b")], [("user", "in s")],
+        ]  # fmt: skip
+        assert into.take(openai_agents, file.path).added == 0
+
+
+def test_rows_of_no_session_stop_nothing(file: AgentsDatabase) -> None:
+    file.user("one")
+    file.run(
+        "CREATE TABLE chat AS SELECT id, session_id, message_data, created_at FROM agent_messages"
+    )
+    file.run("INSERT INTO chat SELECT 9, NULL, message_data, created_at FROM agent_messages")
+
+    assert imported(openai_agents, file.path, "chat/s").rows == [("user", "one")]

@@ -34,7 +34,7 @@ def open_source(path: Path) -> Iterator[Source]:
     """Open a state.db, or the folder of one. Raise ImportRefused if it can't be read at all."""
     file = path / NAME if path.is_dir() else path
     # The log first: what it says was written before the database is read.
-    exchanges = log.read(log.files_beside(file.parent), ended=foreign.was_left_open(file))
+    exchanges = log.read(_log_beside(file), ended=foreign.was_left_open(file))
     with foreign.open_database(file) as connection:
         try:
             tables = Tables(connection)
@@ -44,6 +44,11 @@ def open_source(path: Path) -> Iterator[Source]:
             yield HermesSource(tables, exchanges)
         except foreign.Error as error:
             raise _refused(file, str(error)) from error
+
+
+def _log_beside(file: Path) -> list[Path]:
+    """Return the files of the log; where the database is a link, also beside what it leads to."""
+    return log.files_beside(file.parent) or log.files_beside(file.resolve().parent)
 
 
 def _refused(file: Path, why: str) -> ImportRefused:
