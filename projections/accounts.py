@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from onrecord.projections.case import Case
-from onrecord.projections.telling import quote, sentence, words_of
+from onrecord.projections.telling import fault_words, quote, sentence, words_of
 from onrecord.transcript import events as e
 
 REASONS_TOLD = 3
@@ -230,7 +230,7 @@ def _of_source(means: str, advice: str) -> Callable[[Case], Account]:
 
     def account(case: Case) -> Account:
         faults = case.own(e.SourceFaultFound)
-        told = "; ".join(f"{fault.detail} ({fault.place})" for _, fault in faults)
+        told = "; ".join(fault_words(fault) for _, fault in faults)
         name = shlex.quote(case.finding.session)
         return Account(
             f"{sentence(told or case.finding.detail)} {means}", advice.replace("SESSION", name)

@@ -9,6 +9,7 @@ import msgspec
 
 from onrecord.projections.conversation import Conversation
 from onrecord.projections.lines import Line, akin, says
+from onrecord.projections.telling import fault_words
 from onrecord.projections.turn_rows import TurnView
 from onrecord.transcript.recorded import Recorded
 
@@ -61,9 +62,7 @@ def session_findings(session: str, conversation: Conversation) -> list[Finding]:
         found.append(_finding(session, turn, "conflicting-record", [version], detail))
     for version, fault in conversation.source_faults:
         turn = conversation.turn_of_event(fault)
-        found.append(
-            _finding(session, turn, fault.code, [version], f"{fault.detail} ({fault.place})")
-        )
+        found.append(_finding(session, turn, fault.code, [version], fault_words(fault)))
     return found
 
 

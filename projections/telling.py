@@ -69,6 +69,11 @@ def words_of(event: e.Event) -> str:
     return f"{said} (contradicts an earlier record)" if event.conflicts_with else said
 
 
+def fault_words(fault: e.SourceFaultFound) -> str:
+    """Return what is wrong with a source, and where it stands there."""
+    return f"{fault.detail} ({fault.imported_from or fault.place})"
+
+
 def _user(event: e.UserMessageReceived) -> str:
     parts = f" and {len(event.parts)} more in parts" if event.parts else ""
     return f"user {quote(event.text)}{parts}"
@@ -145,7 +150,7 @@ def _erased(event: e.ContentErased) -> str:
 
 
 def _fault(event: e.SourceFaultFound) -> str:
-    place = "" if event.place == event.imported_from else f" at {event.place}"
+    place = "" if event.imported_from else f" at {event.place}"  # else it is told beside it
     return f"{event.code}{place}: {event.detail}"
 
 

@@ -346,9 +346,10 @@ class ContentErased(Event, frozen=True, tag=True):
 
 
 class SourceFaultFound(Event, frozen=True, tag=True):
-    """What an import found wrong with its source at `place`; makes no row. By the import.
+    """What an import found wrong with its source; makes no row. By the import.
 
-    `code`: that of the finding which an audit makes of it; `detail`: one sentence. Key: code and place.
+    `code`: that of the finding which an audit makes of it; `detail`: one sentence; `place`: what the
+    place is known by when the source is read again, where `imported_from` may change. Key: code and place.
     """
 
     natural_key = ("code", "place")

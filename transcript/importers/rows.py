@@ -49,7 +49,8 @@ class SourceRows:
     """One session's rows. Collects entries; `take` hands them out.
 
     `key`s are unique in the session and stay the same when the source is read again; `at`: µs since
-    1970, UTC; `place`: where it stands, for people (`messages 123`, `rollout.jsonl:45`).
+    1970, UTC; `place`: where it stands, for people (`messages 123`, `rollout.jsonl:45`). What has no key
+    of its own is known by its place; where that changes (a file that is rotated), by the `key` given.
     """
 
     def __init__(self, source: str, session: str, *, check_keys: bool = True) -> None:
@@ -76,19 +77,27 @@ class SourceRows:
         taken, self._entries = self._entries, []
         return taken
 
-    def add(self, event: Event, at: int | None, place: str, count: int = 0) -> None:
+    def add(
+        self, event: Event, at: int | None, place: str, count: int = 0, *, key: str = ""
+    ) -> None:
         """Add an event as it is, with its writer, its place and an id that follows from them."""
         id = event.id
         if event.natural_key is None:
-            name = ["import", self.format, self.session, event.type, place]
+            name = ["import", self.format, self.session, event.type, key or place]
             id = uuid5(codec.NAMESPACE, codec.canonical(name))
         event = msgspec.structs.replace(event, id=id, writer=self._writer, imported_from=place)
         self._entries.append((event, at, count))
 
-    def fault(self, code: str, place: str, detail: str, turn: str | None = None) -> None:
+    def fault(
+        self, code: str, place: str, detail: str, turn: str | None = None, *, key: str = ""
+    ) -> None:
         """Say what is wrong with the source at a place."""
-        self._add(SourceFaultFound(code=code, place=place, detail=detail, turn=turn or self.turn or None,
-                                   writer=self._writer, imported_from=place), self._at)  # fmt: skip
+        self._add(
+            SourceFaultFound(
+                code=code, place=key or place, detail=detail, turn=turn or self.turn or None,
+                writer=self._writer, imported_from=place,
+            ), self._at,
+        )  # fmt: skip
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -240,6 +249,7 @@ class SourceRows:
         at: int | None,
         place: str,
         *,
+        key: str = "",
         turn: str | None = None,
         message: str | None = None,
         target: Target | None = None,
@@ -265,7 +275,7 @@ class SourceRows:
             event = DeliveryFailed(
                 delivery=delivery, reason=reason, definite=outcome == "failed", evidence="source"
             )
-        self.add(event, at, place)
+        self.add(event, at, place, key=key)
 
     # --- the end ---------------------------------------------------------------------------------
 
