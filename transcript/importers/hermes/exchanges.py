@@ -111,9 +111,10 @@ class Exchanges:
         found = whose(own, lambda text: exchange.length in (len(text), len(text.strip())))
         target = Target(platform=exchange.platform, chat=exchange.chat)
         for n, answer in enumerate(found):
-            place = ready.place + (f" part {n + 1}" if n else "")
+            key = ready.key + (f" part {n + 1}" if n else "")
             told.put(answer.id, None, Delivery(
-                place, answer.text, at, place, exchange.outcome, answer.id, target, exchange.reason
+                key, answer.text, at, ready.place, exchange.outcome, answer.id, target,
+                exchange.reason, key,
             ))  # fmt: skip
         if not found and not exchange.going_on:
             told.put(None, row.id, _unrecoverable(exchange))
@@ -151,15 +152,11 @@ class Exchanges:
             return  # its session is gone as a whole, or is in another database
         cut = len(exchange.preview) >= PREVIEW
         came = exchange.came
-        detail = (
-            "the user's message has no row; the gateway's log has "
-            + (f"its first {PREVIEW} characters" if cut else "its text")
-            + f" ({came.file}:{came.number})"
+        detail = "the user's message has no row; the gateway's log has " + (
+            f"its first {PREVIEW} characters" if cut else "its text"
         )
-        lost = LostMessage(
-            f"log {came.said}", exchange.preview, at, came.place, LOST if cut else "gap", detail,
-            exchange.user,
-        )  # fmt: skip
+        fault = Fault(LOST if cut else "gap", came.place, detail, came.key)
+        lost = LostMessage(f"log {came.said}", exchange.preview, at, fault, exchange.user)
         if exchange.length and not exchange.held_back and not self._in_ledger(exchange, None):
             lost.after.append(_unrecoverable(exchange))
         self._lost.setdefault(home.session, []).append((at, lost))
@@ -225,8 +222,7 @@ def _unrecoverable(exchange: Exchange) -> Fault:
     assert ready is not None
     return Fault(
         LOST, ready.place,
-        f"an answer of {exchange.length} characters was ready, and no row has it"
-        f" ({ready.file}:{ready.number})",
+        f"an answer of {exchange.length} characters was ready, and no row has it", ready.key,
     )  # fmt: skip
 
 
@@ -234,8 +230,8 @@ def _cut_off(exchange: Exchange) -> Fault:
     came = exchange.came
     return Fault(
         LOST, came.place,
-        "the gateway stopped while it answered this; what the user had read by then is lost"
-        f" ({came.file}:{came.number})",
+        "the gateway stopped while it answered this; what the user had read by then is lost",
+        came.key,
     )  # fmt: skip
 
 

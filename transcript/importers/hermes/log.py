@@ -60,9 +60,14 @@ class Line:
     number: int
 
     @property
-    def place(self) -> str:
+    def key(self) -> str:
         """Return what finds the line in any of the files, whatever it is called by then."""
         return f"gateway.log {self.said}"
+
+    @property
+    def place(self) -> str:
+        """Return where it stands, for people."""
+        return f"{self.file}:{self.number}"
 
 
 @dataclass(slots=True)

@@ -20,7 +20,10 @@ class Saying(Protocol):
 
 @dataclass(slots=True)
 class Delivery:
-    """A text that went out, or should have. `message`: id of the row whose text it is."""
+    """A text that went out, or should have. `message`: id of the row whose text it is.
+
+    `key`: what the place is known by when it is read again.
+    """
 
     name: str
     text: str
@@ -30,26 +33,29 @@ class Delivery:
     message: int | None = None
     target: Target | None = None
     reason: str = ""
+    key: str = ""
 
     def tell(self, rows: SourceRows) -> None:
         """Say it in the turn that is open, or was last."""
         rows.delivered(
             self.name, self.text, self.at, self.place, target=self.target, outcome=self.outcome,
             message=None if self.message is None else str(self.message), reason=self.reason,
+            key=self.key,
         )  # fmt: skip
 
 
 @dataclass(slots=True)
 class Fault:
-    """Something that is missing."""
+    """Something that is missing. `key`: what the place is known by when it is read again."""
 
     code: str
     place: str
     detail: str
+    key: str = ""
 
     def tell(self, rows: SourceRows) -> None:
         """Say it of the turn that is open, or was last."""
-        rows.fault(self.code, self.place, self.detail)
+        rows.fault(self.code, self.place, self.detail, key=self.key)
 
 
 @dataclass(slots=True)
@@ -59,18 +65,15 @@ class LostMessage:
     name: str
     text: str
     at: int
-    place: str
-    code: str
-    detail: str
+    fault: Fault
     sender: str = ""
     after: list[Fault] = field(default_factory=list)
 
     def tell(self, rows: SourceRows) -> None:
         """Say it as a turn of its own, which the transcript's own rows know nothing of."""
         rows.close(self.at)
-        rows.user(self.name, self.text, self.at, self.place, sender=self.sender or None)
-        rows.fault(self.code, self.place, self.detail)
-        for fault in self.after:
+        rows.user(self.name, self.text, self.at, self.fault.place, sender=self.sender or None)
+        for fault in (self.fault, *self.after):
             fault.tell(rows)
         rows.close(self.at)
 
