@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from onrecord.projections.bulk import uncollected
 from onrecord.projections.stored.places import Place
+from onrecord.transcript.bulk import uncollected
 from onrecord.transcript.errors import OnRecordError
 from onrecord.transcript.log import TranscriptLog
 

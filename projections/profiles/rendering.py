@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from onrecord.projections.bulk import uncollected
 from onrecord.projections.profiles import (
     anthropic,
     converse,
@@ -16,6 +15,7 @@ from onrecord.projections.profiles import (
     responses,
 )
 from onrecord.projections.rows import Row
+from onrecord.transcript.bulk import uncollected
 
 
 class Renderer(Protocol):

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from onrecord.projections.bulk import uncollected
 from onrecord.projections.deliveries import DeliveryHistory, deliveries
 from onrecord.projections.findings import Finding, findings, in_order, set_aside
 from onrecord.projections.rows import Row
@@ -15,6 +14,7 @@ from onrecord.projections.stored import builds, tables
 from onrecord.projections.stored.catching_up import Projector, Superseded
 from onrecord.projections.stored.tables import Damaged, Standing, StoredTurn
 from onrecord.projections.transcript import Transcript, build
+from onrecord.transcript.bulk import uncollected
 from onrecord.transcript.errors import OnRecordError, StorageError, StorageFailed
 from onrecord.transcript.log import TranscriptLog
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -19,6 +21,9 @@ from onrecord.transcript.events import VOCABULARY_VERSION
 from onrecord.transcript.importers.batches import Batch, batches
 from onrecord.transcript.importers.foreign import Changed
 from onrecord.transcript.importers.source import Importer
+
+COLLECT_EVERY = 50_000
+"""Objects that the reading process makes before it looks for cycles."""
 
 _Sealed: TypeAlias = tuple[str, bytes | None, bytes, int | None]
 """A draft on its way: type, id, payload and time."""
@@ -58,13 +63,16 @@ def batches_ahead(importer: Importer, path: Path, text_limit: int) -> Iterator[B
     )
     process.start()
     theirs.close()
-    try:
-        with contextlib.closing(ours):
-            while (frame := _received(ours, path)).kind == "batch":
-                yield _batch(frame)
-    finally:
-        process.terminate()
-        process.join()
+    with contextlib.ExitStack() as stack:
+        stack.callback(process.join)
+        stack.enter_context(contextlib.closing(ours))
+        # The next batch is unpacked while the one before is written: SQLite lets go of the GIL.
+        unpacking = stack.enter_context(ThreadPoolExecutor(1))
+        stack.callback(process.terminate)  # first of all: whoever waits for a batch waits no longer
+        coming = unpacking.submit(_received, ours, path)
+        while (frame := coming.result()).batch is not None:
+            coming = unpacking.submit(_received, ours, path)
+            yield frame.batch
     if frame.kind == "changed":
         raise Changed(str(path))
     if frame.kind == "refused":
@@ -72,18 +80,17 @@ def batches_ahead(importer: Importer, path: Path, text_limit: int) -> Iterator[B
 
 
 def _received(pipe: Any, path: Path) -> _Frame:
+    """Return the reader's next message, its drafts unpacked into its batch."""
     try:
-        return _decoder.decode(pipe.recv_bytes())
+        frame = _decoder.decode(pipe.recv_bytes())
     except EOFError:
         return _Frame("refused", text=f"reading {path} broke off: the process that read it ended")
-
-
-def _batch(frame: _Frame) -> Batch:
-    assert frame.batch is not None
-    frame.batch.drafts = {
-        session: [_draft(sealed) for sealed in drafts] for session, drafts in frame.drafts.items()
-    }
-    return frame.batch
+    if frame.batch is not None:
+        frame.batch.drafts = {
+            name: [_draft(s) for s in sealed] for name, sealed in frame.drafts.items()
+        }
+        frame.drafts = {}
+    return frame
 
 
 def _draft(sealed: _Sealed) -> Draft:
@@ -95,6 +102,7 @@ def _draft(sealed: _Sealed) -> Draft:
 def _read(pipe: Any, name: str, path: str, text_limit: int) -> None:
     """Read a source and send what it says; the reader's end decides when it is enough."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's goes to both: ours ends this one
+    gc.set_threshold(COLLECT_EVERY)  # events have no cycles, and are gone with their batch
     end = _Frame("end")
     try:
         for batch in batches(importer_named(name), Path(path), text_limit):

@@ -15,8 +15,11 @@ from onrecord.transcript.errors import BadEvent, ImportRefused
 from onrecord.transcript.events import Event, SourceFaultFound
 from onrecord.transcript.importers.source import Importer
 
-BATCH = 5_000
-"""Events that are appended at once."""
+BATCH = 20_000
+"""Events that are appended at once: ids are random, and each commit writes the pages of the index that
+they fall on."""
+BATCH_BYTES = 16 << 20
+"""Bytes of payloads that are appended at once."""
 
 
 class Batch(msgspec.Struct):
@@ -44,18 +47,19 @@ def batches(importer: Importer, path: Path, text_limit: int) -> Iterator[Batch]:
 def _batches(importer: Importer, path: Path, text_limit: int) -> Iterator[Batch]:
     with importer.open_source(path) as source:
         preparing = Preparing(text_limit)
-        batch, size = Batch(total=source.total), 0
+        batch, count, size = Batch(total=source.total), 0, 0
         for name, entries in source.sessions():
             session = session_named(name)
             batch.sessions.append(session)
-            for event, at, count in entries:
-                batch.messages += count
+            for event, at, messages in entries:
+                batch.messages += messages
                 draft = preparing.draft(batch, session, event, at)
                 batch.drafts.setdefault(session, []).append(draft)
-                size += 1
-                if size >= BATCH:
+                count += 1
+                size += len(draft.payload)
+                if count >= BATCH or size >= BATCH_BYTES:
                     yield batch
-                    batch, size = Batch(total=source.total), 0
+                    batch, count, size = Batch(total=source.total), 0, 0
         yield batch
 
 

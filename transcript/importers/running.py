@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onrecord.transcript.append import Draft
+from onrecord.transcript.bulk import uncollected
 from onrecord.transcript.codec import TEXT_LIMIT
 from onrecord.transcript.errors import AppendRefused, ImportRefused
 from onrecord.transcript.importers.ahead import batches_ahead, importer_named
@@ -69,8 +70,9 @@ def import_source(
     for _ in range(TRIES):
         importing = _Importing(log, Imported(importer.FORMAT), told or (lambda *_: None))
         try:
-            for batch in read(importer, path, log.text_limit):
-                importing.take(batch)
+            with log.database.for_bulk():
+                for batch in read(importer, path, log.text_limit):
+                    importing.take(batch)
             return importing.done
         except Changed:
             continue
@@ -81,7 +83,8 @@ def import_source(
 
 
 def _is_large(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size >= LARGE
+    files = [path] if path.is_file() else path.rglob("*")
+    return any(file.is_file() and file.stat().st_size >= LARGE for file in files)
 
 
 class _Importing:
@@ -95,7 +98,9 @@ class _Importing:
 
     def take(self, batch: Batch) -> None:
         """Append a batch."""
-        for session, append in self._log.append_sessions(batch.drafts).items():
+        with uncollected():
+            appended = self._log.append_sessions(batch.drafts)
+        for session, append in appended.items():
             drafts = batch.drafts[session]
             if append.error is None:
                 new = append.answer().new

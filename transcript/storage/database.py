@@ -8,7 +8,7 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -110,6 +110,10 @@ class Database(ABC):
         CommitUnclear if the commit itself failed, else a StorageError with nothing stored; WriteAgain
         says that it is worth being repeated.
         """
+
+    def for_bulk(self) -> AbstractContextManager[None]:
+        """Be ready for many records, one big transaction after another."""
+        return nullcontext()
 
     def transact(
         self,

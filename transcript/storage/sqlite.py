@@ -125,6 +125,10 @@ class SQLiteDatabase(Database):
         """Give the driver's connection in a write transaction; see Database.write."""
         return _Transaction(self, doing, durable=durable)
 
+    def for_bulk(self) -> AbstractContextManager[None]:
+        """Make room for many records; see Database.for_bulk."""
+        return dbapi.roomy(self._write_connection())
+
     def _enter(self, doing: str, *, durable: bool) -> Any:
         began = time.monotonic()
         if not self._lock.acquire(timeout=self.busy_timeout):
