@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from onrecord.transcript import events as e
+from onrecord.transcript.append import Draft, imported
 from onrecord.transcript.errors import KeyConflict, OffsetMismatch
 from onrecord.transcript.log import TranscriptLog
 from onrecord.transcript.recorded import Recorded
@@ -125,6 +126,30 @@ class WritingContract(ContentContract):
             assert [r.position for r in records] == sorted({r.position for r in records})
             assert list(log.read_all()) == records
             assert log.database.signal.count - commits == 1
+
+    def test_several_sessions_are_one_commit_and_a_bad_one_fails_alone(self) -> None:
+        def drafts(session: str, *events: e.Event) -> list[Draft]:
+            return [
+                imported(session, event, 1 << 20, 1_000_000 + n) for n, event in enumerate(events)
+            ]
+
+        given = {
+            "a": drafts("a", said("m1"), said("m2"), e.TurnFinalized(turn="m1")),
+            "bad": drafts("bad", said("m1"), chunk(7, "x")),
+            "b": drafts("b", said("m1")),
+        }
+        with self.open() as log, log.database.for_bulk():
+            commits = log.database.signal.count
+            first, again = log.append_sessions(given), log.append_sessions(given)
+
+            assert log.database.signal.count - commits <= 2
+            assert [first[name].answer().new for name in "ab"] == [3, 1]
+            assert [again[name].answer().new for name in "ab"] == [0, 0]
+            assert isinstance(first["bad"].error, OffsetMismatch)
+            assert log.version("bad") == 0
+            times = [record.recorded_at.microsecond for record in log.read("a")]
+            assert times == [0, 1, 2]
+            assert verify(log).faults == []
 
     def test_a_bad_append_takes_no_neighbour_along(self) -> None:
         with self.open() as log, ThreadPoolExecutor(8) as pool:
