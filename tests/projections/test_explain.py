@@ -16,6 +16,7 @@ from onrecord.projections.explaining import EVENTS_OF_A_STREAM, Paragraph, expla
 from onrecord.projections.findings import findings
 from onrecord.projections.pages.explanation import explanation_shape
 from onrecord.transcript import events as e
+from onrecord.transcript.importers import codes as import_codes
 from onrecord.transcript.log import TranscriptLog
 from stories import end, sent, user
 
@@ -27,6 +28,12 @@ def paragraphs(*events: e.Event) -> dict[str, Paragraph]:
 
 def test_each_code_has_its_account() -> None:
     assert sorted(ACCOUNTS) == sorted(CODES)
+
+
+def test_each_code_that_an_import_tells_has_a_meaning() -> None:
+    told = {code for name, code in vars(import_codes).items() if name.isupper()}
+
+    assert told < set(CODES)
 
 
 @given(HISTORIES)

@@ -13,6 +13,7 @@ from onrecord.transcript.append import Draft, imported
 from onrecord.transcript.codec import ID_LIMIT
 from onrecord.transcript.errors import BadEvent, ImportRefused
 from onrecord.transcript.events import Event, SourceFaultFound
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.source import Importer
 
 BATCH = 20_000
@@ -85,12 +86,12 @@ class Preparing:
         try:
             return self._draft(session, event, at)
         except BadEvent as error:
-            _count(batch, "unreadable-in-source")
-            return self._draft(session, fault_of(event, "unreadable-in-source", str(error)), at)
+            _count(batch, codes.UNREADABLE)
+            return self._draft(session, fault_of(event, codes.UNREADABLE, str(error)), at)
 
     def refused(self, session: str, draft: Draft, why: str) -> Draft:
         """Return the draft of the fault that stands for an event which the log refused."""
-        fault = fault_of(draft.event, "conflicting-record", why)
+        fault = fault_of(draft.event, codes.CONFLICTING, why)
         return self._draft(session, fault, draft.recorded_at)
 
     def _draft(self, session: str, event: Event, at: int | None) -> Draft:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
-HIDDEN = "hidden-in-source"
-"""The fault of rows that stand in a source, and that its program reaches no more."""
 START = -1
 """Stands for what is before the first step."""
 

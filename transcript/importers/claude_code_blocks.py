@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onrecord.transcript.events import ToolCall
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.reading import Tell
 from onrecord.transcript.importers.session_files import text_of
 
@@ -80,7 +81,7 @@ class Response:
             result = result_text(block.get("content"))
             self.results.append((str(block.get("tool_use_id") or ""), result, _failed(block)))
         elif kind not in _SILENT:
-            tell("unknown-in-source", place, f"a block of the type {kind!r}; it was not read")
+            tell(codes.UNKNOWN, place, f"a block of the type {kind!r}; it was not read")
 
 
 def result_text(content: object) -> str:

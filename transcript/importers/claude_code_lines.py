@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onrecord.transcript.events import RecoveryApplied, SessionStarted
-from onrecord.transcript.importers.chain import HIDDEN, Chain, Left
+from onrecord.transcript.importers import codes
+from onrecord.transcript.importers.chain import Chain, Left
 from onrecord.transcript.importers.claude_code_blocks import Response, result_text
-from onrecord.transcript.importers.rows import DUPLICATE, SYNTHETIC, SourceRows
+from onrecord.transcript.importers.rows import SourceRows
 from onrecord.transcript.importers.session_files import microseconds, others, words
 
 Line = dict[str, Any]
@@ -67,7 +68,9 @@ class Conversation:
         self._at, self._place = microseconds(line.get("timestamp")) or self._at, place
         if kind in ("user", "assistant") and isinstance(line.get("message"), dict):
             if id and self._chain.knows(id):
-                self.rows.fault(DUPLICATE, place, "a second line under the id of an earlier one")
+                self.rows.fault(
+                    codes.DUPLICATE, place, "a second line under the id of an earlier one"
+                )
                 return
             self._start(line)
             if kind == "user":
@@ -81,7 +84,7 @@ class Conversation:
         elif kind not in OWN and kind not in self._unknown:
             self._unknown.add(kind)
             told = f"a line of the type {kind!r}; nothing of it was read, nor of those like it"
-            self.rows.fault("unknown-in-source", place, told)
+            self.rows.fault(codes.UNKNOWN, place, told)
 
     def finish(self, *, still: bool) -> None:
         """There are no more lines for now. `still`: nothing has been added for a while."""
@@ -134,7 +137,7 @@ class Conversation:
         left = self._chain.add(id, self._parent(line), self._place)
         self._chain.hang(group, self._chain.tip)
         if left:
-            self.rows.fault(HIDDEN, self._place, left.told(left.count))
+            self.rows.fault(codes.HIDDEN, self._place, left.told(left.count))
 
     def _made_up(self, id: str, line: Line) -> None:
         """Take in an answer that no model gave: an error, or a placeholder."""
@@ -146,7 +149,7 @@ class Conversation:
             self.rows.close(self._at, "failed")
         elif self.rows.turn:
             told = "an answer that the program made up is stored as the model's"
-            self.rows.fault(SYNTHETIC, self._place, told)
+            self.rows.fault(codes.SYNTHETIC, self._place, told)
             self.rows.instructed(text, self._at, self._place)
 
     def _flush(self) -> None:
@@ -286,7 +289,7 @@ class Conversation:
             told = (
                 "it goes on from a line that isn't in the file; the program shows nothing before it"
             )
-            self.rows.fault("gap", self._place, told)
+            self.rows.fault(codes.GAP, self._place, told)
         return step
 
     def _hang(self, id: str, line: Line) -> None:
@@ -305,6 +308,6 @@ class Conversation:
         if left is None:
             return
         if left.hidden:
-            self.rows.fault(HIDDEN, self._place, left.told(left.hidden))
+            self.rows.fault(codes.HIDDEN, self._place, left.told(left.hidden))
         if left.turn:
             self.rows.rewound(left.turn, self._at, self._place)

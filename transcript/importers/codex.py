@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.codex_rollout import Rollout
 from onrecord.transcript.importers.reading import first_object
 from onrecord.transcript.importers.rows import SourceRows
@@ -121,7 +122,7 @@ def _entries(
     faults.hand_to(rows.fault)
     rollout = Rollout(rows, parent=spawned_by(meta) or str(meta.get("forked_from_id") or ""))
     if not meta:
-        rows.fault("malformed-in-source", path.name, "it has no line that says whose session it is")
+        rows.fault(codes.MALFORMED, path.name, "it has no line that says whose session it is")
     for key, place, found in records(plain, rows.fault, path.name.removesuffix(".zst")):
         rollout.read(key, place, found)
         yield from rows.take()

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from onrecord.transcript.events import RecoveryApplied, SessionStarted
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.openai_items import Items
 from onrecord.transcript.importers.rows import SourceRows
 from onrecord.transcript.importers.session_files import microseconds, words
@@ -207,7 +208,7 @@ class Rollout:
         summary = str(payload.get("message") or "").strip()
         if not summary:
             self._rows.fault(
-                "content-unrecoverable", self._place,
+                codes.LOST, self._place,
                 "the summary of what was compacted here can be read by the provider alone",
             )  # fmt: skip
         self._rows.compacted(summary or _UNKNOWN_SUMMARY, self._at, self._place)
@@ -217,7 +218,7 @@ class Rollout:
         if what not in self._unknown:
             self._unknown.add(what)
             told = f"{what}; nothing of it was read, nor of those like it"
-            self._rows.fault("unknown-in-source", self._place, told)
+            self._rows.fault(codes.UNKNOWN, self._place, told)
 
 
 def _kind(found: Object) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 from urllib.parse import quote
 
 from onrecord.transcript.errors import ImportRefused
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.rows import SourceRows
 from onrecord.transcript.importers.source import Entry
 from onrecord.transcript.storage import dbapi
@@ -147,7 +148,7 @@ def read_through(entries: Iterator[Entry], rows: SourceRows, place: str) -> Iter
     try:
         yield from entries
     except Error as error:
-        rows.fault("unreadable-in-source", place, f"from here on the table can't be read ({error})")
+        rows.fault(codes.UNREADABLE, place, f"from here on the table can't be read ({error})")
         yield from rows.take()
 
 

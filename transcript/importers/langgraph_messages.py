@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from onrecord.transcript.events import ToolCall
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.contents import text_of, thoughts_of
 from onrecord.transcript.importers.langgraph_values import Message
 from onrecord.transcript.importers.rows import SourceRows
@@ -34,11 +35,9 @@ def tell(rows: SourceRows, message: Message, key: str, at: int | None, place: st
     elif kind == "system":
         rows.instructed(text_of(content), at, place)
     elif kind == "remove":
-        rows.fault(
-            "unknown-in-source", place, "a RemoveMessage that removed nothing stands in the state"
-        )
+        rows.fault(codes.UNKNOWN, place, "a RemoveMessage that removed nothing stands in the state")
     else:
-        rows.fault("unknown-in-source", place, f"a message of the role {kind!r}")
+        rows.fault(codes.UNKNOWN, place, f"a message of the role {kind!r}")
 
 
 def _answer(rows: SourceRows, fields: dict[str, Any], key: str, at: int | None, place: str) -> None:

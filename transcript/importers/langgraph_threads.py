@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from onrecord.transcript.events import TranscriptCompacted
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers import langgraph_values as values
 from onrecord.transcript.importers.contents import text_of
 from onrecord.transcript.importers.langgraph_messages import kind_of, tell
@@ -22,7 +23,6 @@ from onrecord.transcript.importers.rows import SourceRows
 from onrecord.transcript.importers.session_files import microseconds
 from onrecord.transcript.importers.source import Entry
 
-UNREADABLE = "unreadable-in-source"
 ALL = "__remove_all__"
 ROOT = "__root__"
 DROPPED = "[{} earlier messages were removed from the state]"
@@ -83,7 +83,7 @@ class Thread:
         parent = checkpoint.parent
         if parent and (before is None or parent != before.id) and not self._has(parent):
             self._rows.fault(
-                "gap", place, f"its parent {parent} is gone, with what led from it to here"
+                codes.GAP, place, f"its parent {parent} is gone, with what led from it to here"
             )
         try:
             state = values.state(_packed(checkpoint.value))
@@ -143,7 +143,7 @@ class Thread:
         if self._channel is None:
             if self._of[1] == "" and self._source != "input":
                 self._rows.fault(
-                    "unknown-in-source", f"checkpoints {self._first}", "the thread's state holds no messages"
+                    codes.UNKNOWN, f"checkpoints {self._first}", "the thread's state holds no messages"
                 )  # fmt: skip
             return
         unfinished = self._tell_unfinished(last, [])
@@ -151,11 +151,11 @@ class Thread:
         if left and not unfinished and not waits:
             if self._source == "input":
                 self._rows.fault(
-                    "torn-tail", f"checkpoints {last.id}", "an input that was never taken in"
+                    codes.TORN, f"checkpoints {last.id}", "an input that was never taken in"
                 )  # fmt: skip
             elif self._held and not self._is_answered():
                 self._rows.fault(
-                    "torn-tail", self._place,
+                    codes.TORN, self._place,
                     "the last message has no answer: the program ended while it worked on one",
                 )  # fmt: skip
         self._rows.finish(self._at)
@@ -179,7 +179,7 @@ class Thread:
                 if kind_of(found) != "remove" and not self._is_held(found, now):
                     length = len(text_of(found.fields.get("content")))
                     self._rows.fault(
-                        "torn-tail", write.place,
+                        codes.TORN, write.place,
                         f"a message ({kind_of(found)}) of {length} characters was written in a step "
                         "that never ended: it is in no checkpoint",
                     )  # fmt: skip
@@ -375,4 +375,4 @@ def _source(metadata: bytes | None) -> str:
 
 
 def _code(wrong: Unreadable) -> str:
-    return "content-unrecoverable" if isinstance(wrong, Lost) else UNREADABLE
+    return codes.LOST if isinstance(wrong, Lost) else codes.UNREADABLE

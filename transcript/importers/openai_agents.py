@@ -20,7 +20,7 @@ from typing import Any
 
 from onrecord.transcript.errors import ImportRefused
 from onrecord.transcript.events import SessionStarted, TranscriptRewound
-from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers import codes, foreign
 from onrecord.transcript.importers.openai_items import Items
 from onrecord.transcript.importers.openai_tables import (
     ITEM_LIMIT,
@@ -37,7 +37,6 @@ from onrecord.transcript.importers.source import Entry
 FORMAT = "openai-agents"
 TRIED = 20
 """Messages of a gap inside a turn, of which one may have begun a turn that was taken back."""
-UNREADABLE = "unreadable-in-source"
 
 
 def looks_right(path: Path, head: bytes) -> bool:
@@ -111,7 +110,7 @@ class Sessions:
         items.finish()
         if self._left and not items.answered:
             rows.fault(
-                "torn-tail", items.place,
+                codes.TORN, items.place,
                 "the last message has no answer: the program ended while it worked on one",
             )  # fmt: skip
         yield from rows.take()
@@ -128,13 +127,13 @@ class _Reading:
         if row.size is None:
             if row.structure is not None:
                 place = f"message_structure {row.structure}"
-            self._rows.fault("content-unrecoverable", place, f"message {row.id} isn't in the file")
+            self._rows.fault(codes.LOST, place, f"message {row.id} isn't in the file")
             return
         item, wrong = _item(row)
         if not row.follows:
             self.tell_gone(self._table.before(row.id) + 1, row.id - 1)
         if item is None:
-            code = "content-unrecoverable" if wrong.startswith("encrypted") else UNREADABLE
+            code = codes.LOST if wrong.startswith("encrypted") else codes.UNREADABLE
             self._rows.fault(code, place, wrong)
             return
         key = str(row.id)
@@ -154,7 +153,7 @@ class _Reading:
         told = "1 message is" if count == 1 else f"{count} messages are"
         self._items.end_response()
         self._rows.fault(
-            "gap", place,
+            codes.GAP, place,
             f"{told} gone: taken back (pop_item), cleared (clear_session) or replaced by a compaction",
         )  # fmt: skip
         for id in range(first, min(last, first if self._items.answered else first + TRIED) + 1):
@@ -165,7 +164,7 @@ class _Reading:
         """Take a message in that no branch holds: it was said, and half of its append is missing."""
         self._items.end_response()
         self._rows.fault(
-            "hidden-in-source", f"{self._table.name} {row.id}",
+            codes.HIDDEN, f"{self._table.name} {row.id}",
             "message_structure has no row of it: no branch holds it, and the SDK doesn't show it",
         )  # fmt: skip
         self.take(row)

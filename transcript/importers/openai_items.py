@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
 from onrecord.transcript.events import ToolCall
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.contents import text_of
-from onrecord.transcript.importers.rows import DUPLICATE, SourceRows
+from onrecord.transcript.importers.rows import SourceRows
 from onrecord.transcript.importers.session_files import others
 
 Item: TypeAlias = dict[str, Any]
@@ -107,10 +108,10 @@ class Items:
         elif kind in ANSWERS:
             self._answer(ANSWERS[kind], item, at, place)
         elif kind in _LOST:
-            self.rows.fault("content-unrecoverable", place, _LOST[kind])
+            self.rows.fault(codes.LOST, place, _LOST[kind])
         else:
             told = f"an item of type {kind!r}" if kind else "an item with neither type nor role"
-            self.rows.fault("unknown-in-source", place, f"{told}; nothing of it was read")
+            self.rows.fault(codes.UNKNOWN, place, f"{told}; nothing of it was read")
 
     def finish(self) -> None:
         """There are no more items for now."""
@@ -140,7 +141,7 @@ class Items:
             self._flush()
             self.rows.instructed(text_of(content), at, place)
         else:
-            self.rows.fault("unknown-in-source", place, f"a message of the role {role!r}")
+            self.rows.fault(codes.UNKNOWN, place, f"a message of the role {role!r}")
 
     def _say(self, key: str, item: Item, at: int | None, place: str) -> None:
         """Take in the model's words: an item of a response, or a whole response of the chat interface."""
@@ -178,7 +179,7 @@ class Items:
     def _call(self, response: _Response, kind: str, item: Item, place: str) -> None:
         call = str(item.get("call_id") or item.get("id") or f"call:{place}")
         if call in self._called:
-            self.rows.fault(DUPLICATE, place, f"the call {call} is stored a second time")
+            self.rows.fault(codes.DUPLICATE, place, f"the call {call} is stored a second time")
             return
         self._called.add(call)
         self._latest[kind] = call
@@ -232,7 +233,7 @@ class Items:
             return False
         if (first := self._known.get(id)) is not None:
             self.rows.fault(
-                DUPLICATE, place, f"the item {id} is stored a second time, after {first}"
+                codes.DUPLICATE, place, f"the item {id} is stored a second time, after {first}"
             )
             return True
         self._known[id] = place

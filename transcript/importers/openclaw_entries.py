@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onrecord.transcript.events import SessionStarted
-from onrecord.transcript.importers.chain import HIDDEN, Chain
+from onrecord.transcript.importers import codes
+from onrecord.transcript.importers.chain import Chain
 from onrecord.transcript.importers.openclaw_messages import (
     Answer,
     delivered_by,
@@ -21,7 +22,7 @@ from onrecord.transcript.importers.openclaw_messages import (
 )
 from onrecord.transcript.importers.openclaw_sends import Sends
 from onrecord.transcript.importers.openclaw_tables import Window
-from onrecord.transcript.importers.rows import DUPLICATE, SourceRows
+from onrecord.transcript.importers.rows import SourceRows
 from onrecord.transcript.importers.session_files import is_past, microseconds, others, words
 
 Object = dict[str, Any]
@@ -63,7 +64,7 @@ class Conversation:
         if not self._started:
             self._start({})
         if self._chain.knows(id):
-            self.rows.fault(DUPLICATE, place, "a second entry under the id of an earlier one")
+            self.rows.fault(codes.DUPLICATE, place, "a second entry under the id of an earlier one")
         elif kind == "message" and isinstance(message, dict):
             self._message(id, entry, message)
         elif kind in ("compaction", "reset"):
@@ -86,12 +87,12 @@ class Conversation:
 
     def _start(self, header: Object) -> None:
         if self._started:
-            self.rows.fault("malformed-in-source", self._place, "a second header of a session")
+            self.rows.fault(codes.MALFORMED, self._place, "a second header of a session")
             return
         self._started = True
         if not header:
             told = "the header is missing, which says whose session it is"
-            self.rows.fault("malformed-in-source", self._place, told)
+            self.rows.fault(codes.MALFORMED, self._place, told)
         parent = self.window.parent or _id_of(header.get("parentSession"))
         started = SessionStarted(
             platform=self.window.channel or "openclaw", chat=self.window.key,
@@ -211,7 +212,7 @@ class Conversation:
         if kind == "reset":
             summary = f"[the conversation was reset ({entry.get('reason')})]"
         elif not summary:
-            self.rows.fault("content-unrecoverable", self._place, "a compaction without a summary")
+            self.rows.fault(codes.LOST, self._place, "a compaction without a summary")
             summary = "[an empty summary]"
         if through != "":  # the first turn of all is kept
             self.rows.compacted(summary, self._at, self._place, through=through or "")
@@ -222,7 +223,7 @@ class Conversation:
         if what not in self._unknown:
             self._unknown.add(what)
             told = f"{what}; nothing of it was read, nor of those like it"
-            self.rows.fault("unknown-in-source", self._place, told)
+            self.rows.fault(codes.UNKNOWN, self._place, told)
 
     # --- pointers --------------------------------------------------------------------------------
 
@@ -236,7 +237,7 @@ class Conversation:
             told = (
                 "it goes on from an entry that isn't there; older versions show nothing before it"
             )
-            self.rows.fault("gap", self._place, told)
+            self.rows.fault(codes.GAP, self._place, told)
         return step
 
     def _hang(self, id: str, entry: Object) -> None:
@@ -246,14 +247,14 @@ class Conversation:
     def _add(self, id: str, entry: Object, turn: str = "") -> None:
         left = self._chain.add(id, self._parent(entry), self._place, turn=turn)
         if left:
-            self.rows.fault(HIDDEN, self._place, left.told(left.count))
+            self.rows.fault(codes.HIDDEN, self._place, left.told(left.count))
 
     def _go_to(self, target: object) -> None:
         """The program was told to go back."""
         step = self._chain.step(str(target) if target else None)
         left = None if step is None else self._chain.go_to(step)
         if left and left.hidden:
-            self.rows.fault(HIDDEN, self._place, left.told(left.hidden))
+            self.rows.fault(codes.HIDDEN, self._place, left.told(left.hidden))
         if left and left.turn:
             self.rows.rewound(left.turn, self._at, self._place)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onrecord.transcript.events import ToolCall
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.reading import Tell
 from onrecord.transcript.importers.rows import Outcome
 from onrecord.transcript.importers.session_files import text_of
@@ -55,7 +56,7 @@ class Answer:
             elif kind in _CALLS:
                 calls.append(_call(block))
             elif kind not in ("image", "redacted_thinking"):
-                tell("unknown-in-source", place, f"a block of the type {kind!r}; it was not read")
+                tell(codes.UNKNOWN, place, f"a block of the type {kind!r}; it was not read")
         usage = message.get("usage")
         return cls(
             "\n\n".join(filter(None, texts)),

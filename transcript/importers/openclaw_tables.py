@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from onrecord.transcript.errors import ImportRefused
-from onrecord.transcript.importers import foreign
-from onrecord.transcript.importers.reading import UNREADABLE, Tell
+from onrecord.transcript.importers import codes, foreign
+from onrecord.transcript.importers.reading import Tell
 from onrecord.transcript.importers.session_files import Record, require_zstandard, unpack
 
 ENTRY_LIMIT = 64 << 20
@@ -92,15 +92,15 @@ class Agent:
                 given = text if data is None else unpack(data, _size(size), self.path)
                 found = json.loads(given)
             except (TypeError, ValueError, RecursionError) as error:
-                tell(UNREADABLE, place, f"the entry can't be read ({error})")
+                tell(codes.UNREADABLE, place, f"the entry can't be read ({error})")
                 continue
             if isinstance(found, dict):
                 yield str(seq), place, found
             else:
-                tell(UNREADABLE, place, f"a {type(found).__name__} where an object belongs")
+                tell(codes.UNREADABLE, place, f"a {type(found).__name__} where an object belongs")
         if empty:
             tell(
-                "content-unrecoverable", f"session_transcript_cold_archives {session}",
+                codes.LOST, f"session_transcript_cold_archives {session}",
                 "the session is packed away in an archive; OpenClaw takes it out when it is opened there",
             )  # fmt: skip
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from onrecord.transcript.importers import codes
+
 LINE_LIMIT = 64 << 20
 """Bytes that a line may have; a longer one is skipped, with a fault."""
-
-TORN, UNREADABLE, MALFORMED = "torn-tail", "unreadable-in-source", "malformed-in-source"
 
 Tell: TypeAlias = Callable[[str, str, str], object]
 """Takes a fault: code, place, and one sentence."""
@@ -33,11 +33,13 @@ def objects(path: Path, tell: Tell, *, name: str = "") -> Iterator[tuple[int, st
     with path.open("rb") as file:
         encoding = _encoding(file)
         if encoding != "utf-8":
-            tell(MALFORMED, f"{name}:1", f"the file is {encoding.upper()}, not UTF-8")
+            tell(codes.MALFORMED, f"{name}:1", f"the file is {encoding.upper()}, not UTF-8")
         for number, raw in _lines(file, encoding):
             place = f"{name}:{number}"
             if raw is None:
-                tell(UNREADABLE, place, f"the line has over {LINE_LIMIT} bytes and was skipped")
+                tell(
+                    codes.UNREADABLE, place, f"the line has over {LINE_LIMIT} bytes and was skipped"
+                )
                 continue
             for found in _parsed(raw, place, tell):
                 yield number, place, found
@@ -93,7 +95,7 @@ def _parsed(data: bytes, place: str, tell: Tell) -> Iterator[dict[str, Any]]:
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
         tell(
-            MALFORMED,
+            codes.MALFORMED,
             place,
             f"byte {error.start + 1} of the line isn't UTF-8; read with U+FFFD there",
         )
@@ -106,10 +108,10 @@ def _parsed(data: bytes, place: str, tell: Tell) -> Iterator[dict[str, Any]]:
             return
         count += 1
         if not isinstance(found, dict):
-            tell(UNREADABLE, place, f"a {type(found).__name__} where an object belongs")
+            tell(codes.UNREADABLE, place, f"a {type(found).__name__} where an object belongs")
             continue
         if count == 2:
-            tell(MALFORMED, place, "two objects on one line; both were read")
+            tell(codes.MALFORMED, place, "two objects on one line; both were read")
         yield found
 
 
@@ -122,6 +124,6 @@ def _next(text: str, at: int) -> int:
 
 def _tell_broken(text: str, at: int, data: bytes, place: str, error: Exception, tell: Tell) -> None:
     if not data.endswith(b"\n"):
-        tell(TORN, place, f"the last line breaks off after {len(text) - at} characters")
+        tell(codes.TORN, place, f"the last line breaks off after {len(text) - at} characters")
     else:
-        tell(UNREADABLE, place, f"from character {at + 1} on the line is no JSON ({error})")
+        tell(codes.UNREADABLE, place, f"from character {at + 1} on the line is no JSON ({error})")

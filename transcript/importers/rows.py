@@ -36,13 +36,10 @@ from onrecord.transcript.events import (
 from onrecord.transcript.events import (
     Source as MessageSource,
 )
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.source import Entry
 
 Outcome: TypeAlias = Literal["delivered", "in_doubt", "failed"]
-
-DUPLICATE = "duplicate-in-source"
-BROKEN = "alternation-broken-in-source"
-SYNTHETIC = "synthetic-in-source"
 
 
 class SourceRows:
@@ -122,9 +119,13 @@ class SourceRows:
         if not (observed and self._open):
             if self._open and self._last == "user" and not observed:
                 if self._is_the_same(text, source):
-                    self.fault(DUPLICATE, place, "a second row of the same message of the user")
+                    self.fault(
+                        codes.DUPLICATE, place, "a second row of the same message of the user"
+                    )
                     return
-                self.fault(BROKEN, place, "two messages of the user with no answer between them")
+                self.fault(
+                    codes.BROKEN, place, "two messages of the user with no answer between them"
+                )
             self._begin(key, at)
         if not observed:
             self._last = "user"
@@ -155,7 +156,7 @@ class SourceRows:
         self._need_turn(key, at, place)
         if not marked:
             told = f"a prompt of the program ({kind}) is stored as the user's message"
-            self.fault(SYNTHETIC, place, told)
+            self.fault(codes.SYNTHETIC, place, told)
         self._last = "prompt"
         self.add(RecoveryApplied(turn=self.turn, kind=kind, prompt=text), at, place, 1)
 
@@ -182,16 +183,18 @@ class SourceRows:
             return
         self._need_turn(key, at, place)
         if calls and all(self._names.get(call.id) in self._calls for call in calls):
-            self.fault(DUPLICATE, place, "a second row with the same tool calls")
+            self.fault(codes.DUPLICATE, place, "a second row with the same tool calls")
             return
         if self._repeats(text) and not calls:
-            self.fault(DUPLICATE, place, "a second row with a text that this turn has already")
+            self.fault(
+                codes.DUPLICATE, place, "a second row with a text that this turn has already"
+            )
             self._last, self._answered = "assistant", True
             kind = "prior_turn_content"
             self.add(RecoveryApplied(turn=self.turn, kind=kind, text=text), at, place, 1)
             return
         if self._last == "assistant":
-            self.fault(BROKEN, place, "two answers with no message of the user between them")
+            self.fault(codes.BROKEN, place, "two answers with no message of the user between them")
         self._last = "calls" if calls else "assistant"
         self._answered = self._answered or (not calls and bool(text.strip()))
         own = [self._named(call, place) for call in calls]
@@ -210,10 +213,10 @@ class SourceRows:
         self._need_turn(f"result:{call}", at, place)
         name = self._names.get(call, call)
         if self._calls.get(name):
-            self.fault(DUPLICATE, place, "a second result of the same call")
+            self.fault(codes.DUPLICATE, place, "a second result of the same call")
             return
         if name not in self._calls:
-            self.fault(BROKEN, place, "a tool's result without a call before it")
+            self.fault(codes.BROKEN, place, "a tool's result without a call before it")
         self._calls[name] = True
         self._last = "tool"
         self._add(
@@ -302,7 +305,7 @@ class SourceRows:
         if not self._check_keys:
             return False
         if key in self._keys:
-            self.fault(DUPLICATE, place, "a second row under the id of an earlier one")
+            self.fault(codes.DUPLICATE, place, "a second row under the id of an earlier one")
             return True
         self._keys.add(key)
         return False
@@ -326,7 +329,9 @@ class SourceRows:
         """Open a turn for a row that stands before any message of the user."""
         if not self.turn:
             self._begin(f"start:{key}", at)
-            self.fault(BROKEN, place, "the transcript doesn't begin with a message of the user")
+            self.fault(
+                codes.BROKEN, place, "the transcript doesn't begin with a message of the user"
+            )
 
     def _is_the_same(self, text: str, source: MessageSource | None) -> bool:
         """Tell whether the user's message is the last one again: its words, and no other origin."""

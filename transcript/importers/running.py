@@ -11,8 +11,8 @@ from pathlib import Path
 
 from onrecord.transcript.append import Draft
 from onrecord.transcript.bulk import uncollected
-from onrecord.transcript.codec import TEXT_LIMIT
 from onrecord.transcript.errors import AppendRefused, ImportRefused
+from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.ahead import batches_ahead, importer_named
 from onrecord.transcript.importers.batches import Batch, Preparing, batches
 from onrecord.transcript.importers.foreign import Changed
@@ -52,9 +52,10 @@ def importer_of(path: Path, name: str | None = None) -> Importer | None:
 
 
 def check_source(importer: Importer, path: Path) -> None:
-    """Read a source's first batch, and append nothing. Raise ImportRefused if it can't be read."""
-    with contextlib.suppress(Changed):  # then it holds something: the import reads it again
-        for _ in batches(importer, path, TEXT_LIMIT):
+    """Read how a source begins, and append nothing. Raise ImportRefused if it can't be read."""
+    with contextlib.suppress(Changed), importer.open_source(path) as source:
+        for _, entries in source.sessions():
+            next(entries, None)
             return
 
 
@@ -120,6 +121,6 @@ class _Importing:
         try:
             return self._log.append_drafts(session, [draft]).new
         except AppendRefused as error:
-            self.done.faults["conflicting-record"] += 1
+            self.done.faults[codes.CONFLICTING] += 1
             fault = self._preparing.refused(session, draft, str(error))
             return self._log.append_drafts(session, [fault]).new

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from onrecord.transcript.errors import ImportRefused
-from onrecord.transcript.importers.reading import UNREADABLE, Tell, objects
+from onrecord.transcript.importers import codes
+from onrecord.transcript.importers.reading import Tell, objects
 
 Record: TypeAlias = tuple[str, str, dict[str, Any]]
 """Key (unique in its file, the same when the file has grown), place, and the object."""
@@ -132,7 +133,7 @@ def unpacked(path: Path, tell: Tell) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="onrecord-") as folder:
         plain = Path(folder, path.name)
         if wrong := zstd.unpack_file(path, plain):
-            tell(UNREADABLE, path.name, f"it can be unpacked up to a point only: {wrong}")
+            tell(codes.UNREADABLE, path.name, f"it can be unpacked up to a point only: {wrong}")
         yield plain
 
 

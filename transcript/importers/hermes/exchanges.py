@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from onrecord.transcript.events import Target
-from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers import codes, foreign
 from onrecord.transcript.importers.hermes.answers import Answer, answers_before, whose
 from onrecord.transcript.importers.hermes.cells import content_of
 from onrecord.transcript.importers.hermes.ledger import Ledger
@@ -32,8 +32,6 @@ SAMPLES = 200
 """Lines from which the log's time zone is found."""
 ROWS_LIMIT = 500
 """Rows near a line among which its message is looked for."""
-
-LOST = "content-unrecoverable"
 
 
 class Home(NamedTuple):
@@ -155,7 +153,7 @@ class Exchanges:
         detail = "the user's message has no row; the gateway's log has " + (
             f"its first {PREVIEW} characters" if cut else "its text"
         )
-        fault = Fault(LOST if cut else "gap", came.place, detail, came.key)
+        fault = Fault(codes.LOST if cut else codes.GAP, came.place, detail, came.key)
         lost = LostMessage(f"log {came.said}", exchange.preview, at, fault, exchange.user)
         if exchange.length and not exchange.held_back and not self._in_ledger(exchange, None):
             lost.after.append(_unrecoverable(exchange))
@@ -221,7 +219,7 @@ def _unrecoverable(exchange: Exchange) -> Fault:
     ready = exchange.ready
     assert ready is not None
     return Fault(
-        LOST, ready.place,
+        codes.LOST, ready.place,
         f"an answer of {exchange.length} characters was ready, and no row has it", ready.key,
     )  # fmt: skip
 
@@ -229,7 +227,7 @@ def _unrecoverable(exchange: Exchange) -> Fault:
 def _cut_off(exchange: Exchange) -> Fault:
     came = exchange.came
     return Fault(
-        LOST, came.place,
+        codes.LOST, came.place,
         "the gateway stopped while it answered this; what the user had read by then is lost",
         came.key,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from onrecord.transcript.events import Target
-from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers import codes, foreign
 from onrecord.transcript.importers.hermes import log
 from onrecord.transcript.importers.hermes.answers import Answer, answers_before, whose
 from onrecord.transcript.importers.hermes.cells import microseconds
@@ -84,7 +84,7 @@ class Ledger:
             rows = tables.select("delivery_obligations", OBLIGATIONS, order)
         except foreign.Error as error:
             detail = f"the ledger can't be read ({error}); what went out is known by the log alone"
-            self.faults.append(Fault("unreadable-in-source", "delivery_obligations", detail))
+            self.faults.append(Fault(codes.UNREADABLE, "delivery_obligations", detail))
             return
         for owed in filter(None, map(Owed.of, rows)):
             self._of_key[owed.key].append(owed)

@@ -16,7 +16,7 @@ from onrecord.transcript.events import (
 from onrecord.transcript.events import (
     Source as MessageSource,
 )
-from onrecord.transcript.importers import foreign
+from onrecord.transcript.importers import codes, foreign
 from onrecord.transcript.importers.hermes import compaction
 from onrecord.transcript.importers.hermes.cells import (
     Content,
@@ -28,13 +28,10 @@ from onrecord.transcript.importers.hermes.compaction import Compacted, compactio
 from onrecord.transcript.importers.hermes.prompts import EMPTY, INTERRUPTED, kind_of, without_notes
 from onrecord.transcript.importers.hermes.tables import PAGE, Row, Tables
 from onrecord.transcript.importers.hermes.told import NOTHING, Told
-from onrecord.transcript.importers.rows import DUPLICATE, SYNTHETIC, SourceRows
+from onrecord.transcript.importers.rows import SourceRows
 from onrecord.transcript.importers.source import Entry
 
 FORMAT: str = "hermes"
-UNREADABLE, UNKNOWN, MALFORMED, GAP = (
-    "unreadable-in-source", "unknown-in-source", "malformed-in-source", "gap",
-)  # fmt: skip
 
 REMEMBERED = 1_000
 """Messages of the platform whose ids are remembered, to know one that was stored twice."""
@@ -120,7 +117,9 @@ class Transcript:
     def _start(self) -> None:
         session, place = self._session, f"sessions {self._session.id}"
         if self._stray:
-            self._rows.fault(GAP, place, "the session's own row is gone; its messages are there")
+            self._rows.fault(
+                codes.GAP, place, "the session's own row is gone; its messages are there"
+            )
             return
         self._rows.add(
             SessionStarted(
@@ -149,7 +148,9 @@ class Transcript:
             try:
                 row = self._tables.message(id)
             except foreign.Error as error:
-                self._rows.fault(UNREADABLE, f"messages {id}", f"the row can't be read ({error})")
+                self._rows.fault(
+                    codes.UNREADABLE, f"messages {id}", f"the row can't be read ({error})"
+                )
                 continue
             if row is not None:
                 yield row
@@ -161,7 +162,9 @@ class Transcript:
         rows, place = self._rows, f"messages {id}"
         if id in self._compacted.again:
             first = self._compacted.again[id]
-            rows.fault(DUPLICATE, place, f"from here on the rows from {first} on are stored again")
+            rows.fault(
+                codes.DUPLICATE, place, f"from here on the rows from {first} on are stored again"
+            )
         gone = row[11] == 0 and not row[12]
         if self._taken_back and not gone:
             self._end_of_rewind()
@@ -171,12 +174,12 @@ class Transcript:
             return
         at = microseconds(row[5])
         if at is None:
-            rows.fault(UNREADABLE, place, f"its time is {str(row[5])[:40]!r}, which is none")
+            rows.fault(codes.UNREADABLE, place, f"its time is {str(row[5])[:40]!r}, which is none")
         else:
             self._at = at
         content = content_of(row[2])
         if content.fault:
-            rows.fault(MALFORMED, place, content.fault)
+            rows.fault(codes.MALFORMED, place, content.fault)
         text = content.text
         if text.startswith("[") and role != "tool" and (summary := summary_of(text)):
             self._summary(id, summary, at, place)
@@ -188,7 +191,7 @@ class Transcript:
             call = str(row[3] or f"result:{id}")
             rows.tool(call, text, at, place, is_error=row[14] in _NOT_DONE)
         elif role not in _NO_MESSAGES:
-            rows.fault(UNKNOWN, place, f"a row of the unknown role {str(role)[:40]!r}")
+            rows.fault(codes.UNKNOWN, place, f"a row of the unknown role {str(role)[:40]!r}")
         if gone:
             self._rewound(id, str(role), rows.turn)
         if self._kept:
@@ -214,7 +217,7 @@ class Transcript:
                 lost.tell(rows)
         source = self._source(row, at)
         if source is not None and source.message in self._sources:
-            rows.fault(DUPLICATE, place, "a second row of the same message of the platform")
+            rows.fault(codes.DUPLICATE, place, "a second row of the same message of the platform")
             return
         text, noted = without_notes(text)
         if source is not None:
@@ -225,7 +228,9 @@ class Transcript:
             observed=observed,
         )  # fmt: skip
         if noted:
-            rows.fault(SYNTHETIC, place, "a note of the program stands before the user's words")
+            rows.fault(
+                codes.SYNTHETIC, place, "a note of the program stands before the user's words"
+            )
         if not observed:
             self._asked = id
             self._calls.clear()
@@ -249,14 +254,14 @@ class Transcript:
         if row[4]:
             calls, fault = calls_of(row[4])
             if fault:
-                self._rows.fault(UNREADABLE, place, fault)
+                self._rows.fault(codes.UNREADABLE, place, fault)
         if calls:
             names = {call.id for call in calls}
             if text.strip() and names <= self._calls:
                 # agent/turn_finalizer.py fills the last row of calls with the final text and has it
                 # stored again, beside the one that is there: the calls are the same, the text is new.
                 detail = "a second row with the same tool calls, which has the answer's text"
-                self._rows.fault(DUPLICATE, place, detail)
+                self._rows.fault(codes.DUPLICATE, place, detail)
                 calls = []
             self._calls |= names
         self._rows.assistant(
