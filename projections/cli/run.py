@@ -54,7 +54,9 @@ def main() -> None:
         fail(str(error))
     except _UsageError as error:
         told = getattr(error, "format_message", error.__str__)()
-        fail(f"{told.rstrip('.')}; `onrecord --help` says how".replace("\n", " "))
+        of_option = getattr(error, "option_name", None) is not None
+        named = "; a name that begins with - stands after --" if of_option else ""
+        fail(f"{told.rstrip('.')}; `onrecord --help` says how{named}".replace("\n", " "))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except BrokenPipeError:

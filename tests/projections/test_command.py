@@ -175,6 +175,7 @@ def test_joiners_and_the_ideographic_space_are_shown_as_they_are(tmp_path: Path)
         (["show"], "Missing argument"),
         (["telex"], "No such command 'telex'"),
         (["sessions", "--telex"], "No such option"),
+        (["show", "-100123"], "a name that begins with - stands after --"),
         (["show", "nobody"], "no session 'nobody'"),
         (["show", "s1", "--as", "telex"], "--as takes one of neutral, openai"),
         (["import", "nothing.jsonl"], "can't read nothing.jsonl: No such file"),
