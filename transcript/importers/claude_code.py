@@ -19,8 +19,9 @@ from onrecord.transcript.importers.claude_code_lines import Conversation
 from onrecord.transcript.importers.claude_code_sidechains import Sidechains
 from onrecord.transcript.importers.reading import first_object
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import files_in, is_still, records
+from onrecord.transcript.importers.session_files import files_in, records
 from onrecord.transcript.importers.source import HEAD, Entry
+from onrecord.transcript.importers.times import is_still
 
 FORMAT = "claude-code"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from onrecord.transcript.events import ToolCall
 from onrecord.transcript.importers import codes
+from onrecord.transcript.importers.contents import text_of_part
 from onrecord.transcript.importers.reading import Tell
-from onrecord.transcript.importers.session_files import text_of
 
 Block = dict[str, Any]
 
@@ -67,7 +67,7 @@ class Response:
     def _block(self, block: Block, place: str, tell: Tell) -> Iterator[str]:
         kind = str(block.get("type"))
         if kind == "text":
-            if text := text_of(block):
+            if text := text_of_part(block):
                 self._texts.append(text)
         elif kind == "thinking":
             if thought := str(block.get("thinking") or ""):
@@ -91,7 +91,7 @@ def result_text(content: object) -> str:
     if not isinstance(content, list):
         return "" if content is None else json.dumps(content, ensure_ascii=False)
     parts = [part for part in content if isinstance(part, dict)]
-    return "\n".join(text_of(part) or f"[{part.get('type')}]" for part in parts)
+    return "\n".join(text_of_part(part) or f"[{part.get('type')}]" for part in parts)
 
 
 def _failed(block: Block) -> bool:

@@ -10,8 +10,9 @@ from onrecord.transcript.events import RecoveryApplied, SessionStarted
 from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.chain import Chain, Left
 from onrecord.transcript.importers.claude_code_blocks import Response, result_text
+from onrecord.transcript.importers.contents import others, words
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import microseconds, others, words
+from onrecord.transcript.importers.times import microseconds
 
 Line = dict[str, Any]
 

@@ -18,16 +18,12 @@ from typing import Any
 
 from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.codex_rollout import Rollout
+from onrecord.transcript.importers.packed import unpacked
 from onrecord.transcript.importers.reading import first_object
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import (
-    Faults,
-    files_in,
-    is_still,
-    records,
-    unpacked,
-)
+from onrecord.transcript.importers.session_files import Faults, files_in, records
 from onrecord.transcript.importers.source import HEAD, Entry
+from onrecord.transcript.importers.times import is_still
 
 FORMAT = "codex"
 

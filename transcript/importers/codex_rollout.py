@@ -7,9 +7,10 @@ from typing import Any
 
 from onrecord.transcript.events import RecoveryApplied, SessionStarted
 from onrecord.transcript.importers import codes
+from onrecord.transcript.importers.contents import words
 from onrecord.transcript.importers.openai_items import Items
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import microseconds, words
+from onrecord.transcript.importers.times import microseconds
 
 Object = dict[str, Any]
 

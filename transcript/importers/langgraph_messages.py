@@ -7,10 +7,9 @@ from typing import Any
 
 from onrecord.transcript.events import ToolCall
 from onrecord.transcript.importers import codes
-from onrecord.transcript.importers.contents import text_of, thoughts_of
+from onrecord.transcript.importers.contents import others, text_of, thoughts_of
 from onrecord.transcript.importers.langgraph_values import Message
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import others
 
 _CHAT_ROLES = {"user": "human", "assistant": "ai", "developer": "system"}
 

@@ -20,8 +20,8 @@ from onrecord.transcript.importers.langgraph_messages import kind_of, tell
 from onrecord.transcript.importers.langgraph_tables import VALUE_LIMIT, Checkpoint, Stored, Tables
 from onrecord.transcript.importers.langgraph_values import Lost, Message, Packed, State, Unreadable
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import microseconds
 from onrecord.transcript.importers.source import Entry
+from onrecord.transcript.importers.times import microseconds
 
 ALL = "__remove_all__"
 ROOT = "__root__"

@@ -31,8 +31,8 @@ from onrecord.transcript.importers.openai_tables import (
     table_of,
 )
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import microseconds
 from onrecord.transcript.importers.source import Entry
+from onrecord.transcript.importers.times import microseconds
 
 FORMAT = "openai-agents"
 TRIED = 20

@@ -14,9 +14,8 @@ from typing import Any, TypeAlias, TypeGuard
 
 from onrecord.transcript.events import ToolCall
 from onrecord.transcript.importers import codes
-from onrecord.transcript.importers.contents import text_of
+from onrecord.transcript.importers.contents import others, text_of
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import others
 
 Item: TypeAlias = dict[str, Any]
 

@@ -14,6 +14,7 @@ from typing import Any
 from onrecord.transcript.events import SessionStarted
 from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.chain import Chain
+from onrecord.transcript.importers.contents import others, words
 from onrecord.transcript.importers.openclaw_messages import (
     Answer,
     delivered_by,
@@ -23,7 +24,7 @@ from onrecord.transcript.importers.openclaw_messages import (
 from onrecord.transcript.importers.openclaw_sends import Sends
 from onrecord.transcript.importers.openclaw_tables import Window
 from onrecord.transcript.importers.rows import SourceRows
-from onrecord.transcript.importers.session_files import is_past, microseconds, others, words
+from onrecord.transcript.importers.times import is_past, microseconds
 
 Object = dict[str, Any]
 

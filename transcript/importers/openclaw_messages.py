@@ -8,9 +8,9 @@ from typing import Any
 
 from onrecord.transcript.events import ToolCall
 from onrecord.transcript.importers import codes
+from onrecord.transcript.importers.contents import text_of_part
 from onrecord.transcript.importers.reading import Tell
 from onrecord.transcript.importers.rows import Outcome
-from onrecord.transcript.importers.session_files import text_of
 
 Object = dict[str, Any]
 
@@ -50,7 +50,7 @@ class Answer:
         for block in blocks:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind in ("text", "output_text"):
-                texts.append(text_of(block))
+                texts.append(text_of_part(block))
             elif kind == "thinking":
                 thoughts.append(str(block.get("thinking") or ""))
             elif kind in _CALLS:

@@ -11,8 +11,9 @@ from typing import Any
 
 from onrecord.transcript.errors import ImportRefused
 from onrecord.transcript.importers import codes, foreign
+from onrecord.transcript.importers.packed import require_zstandard, unpack
 from onrecord.transcript.importers.reading import Tell
-from onrecord.transcript.importers.session_files import Record, require_zstandard, unpack
+from onrecord.transcript.importers.session_files import Record
 
 ENTRY_LIMIT = 64 << 20
 """Bytes that an entry may have."""
