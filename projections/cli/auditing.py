@@ -74,8 +74,7 @@ def audit(
         anew=anew, sources=form == "sarif",
     )  # fmt: skip
     with output(out) as file, open_log() as log:
-        if session is not None:
-            known(log, session)
+        known(log, session)
         details = details or session is not None
         tally = _audited(log, asked, session, jobs or processors(), form, file, details=details)
     for failed in tally.failed:

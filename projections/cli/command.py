@@ -82,7 +82,13 @@ def one_of(option: str, given: str, words: str) -> str:
     return given
 
 
-def known(log: TranscriptLog, session: str) -> None:
-    """Leave with one line if the log has no such session."""
-    if log.version(session) == 0:
+def known(log: TranscriptLog, session: str | None) -> None:
+    """Leave with one line if the log has no such session; None stands for all of them."""
+    if session is not None and log.version(session) == 0:
         fail(f"no session {session!r} in {log.database.where}; `onrecord sessions` lists them")
+
+
+def chosen(log: TranscriptLog, session: str | None) -> list[str]:
+    """Return the name of a session that is known, or of all of them."""
+    known(log, session)
+    return [head.name for head in log.sessions()] if session is None else [session]

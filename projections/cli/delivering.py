@@ -94,8 +94,7 @@ def deliveries(
     tell = _teller(form)
     left_out: list[LeftOut] = []
     with output(out) as file, open_log() as log:
-        if session is not None:
-            known(log, session)
+        known(log, session)
         shown = file is not sys.stdout or not (form == "table" or file.isatty())
         with progress("records") if shown else nullcontext() as told:
             sent = delivered(

@@ -35,8 +35,7 @@ def tail(
     from onrecord.transcript.interchange import export_line
 
     with open_log() as log:
-        if session is not None:
-            known(log, session)
+        known(log, session)
         lines = EventLines(with_session=session is None)
         for recorded in _events(log, session, last):
             if json:

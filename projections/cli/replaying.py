@@ -12,6 +12,7 @@ from onrecord.projections.cli.command import (
     Json,
     Session,
     app,
+    chosen,
     fail,
     known,
     one_of,
@@ -134,9 +135,7 @@ def _verify(session: str | None, *, json: bool) -> None:
     from onrecord.projections.rerendering import rerender
 
     with open_log() as log:
-        if session is not None:
-            known(log, session)
-        names = [head.name for head in log.sessions()] if session is None else [session]
+        names = chosen(log, session)
         found = []
         with progress("sessions") as shown:
             for number, name in enumerate(names, 1):

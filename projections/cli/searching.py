@@ -51,8 +51,7 @@ def search(
         since=None if moment is None else microseconds(moment),
     )  # fmt: skip
     with open_log() as log:
-        if session is not None:
-            known(log, session)
+        known(log, session)
         with progress("records") as told:
             if rebuild:
                 searching.rebuild(log, tell=_tell, progress=told)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Json, OneOrAll, app, fail, known, open_log, print_json
+from onrecord.projections.cli.command import Json, OneOrAll, app, chosen, fail, open_log, print_json
 from onrecord.projections.pages.terminal import counted, plain, progress
 from onrecord.projections.pages.upkeep import show_faults, show_verification, verification_shape
 
@@ -60,9 +60,7 @@ def check(
     from onrecord.projections.stored import StoredProjections
 
     with open_log() as log:
-        if session is not None:
-            known(log, session)
-        names = [head.name for head in log.sessions()] if session is None else [session]
+        names = chosen(log, session)
         stored = StoredProjections(log)
         faults = list(stored.check(names))
         behind = sorted(set(stored.behind()).intersection(names))
