@@ -141,15 +141,5 @@ def visible(text: str) -> str:
     Those are controls, directions and whatever has no width. Blank space of all scripts stays, and so
     does what joins the letters of a script or the parts of an emoji.
     """
-    return _UNSEEN.sub(_spelled, text.replace("\r\n", "\n"))
-
-
-def _spelled(found: regex.Match[str]) -> str:
-    code = ord(found[0])
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
+    told = text.replace("\r\n", "\n")
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), told)

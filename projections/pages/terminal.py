@@ -35,14 +35,9 @@ _HARMLESS = "\n\t\u3000\u200c\u200d"
 def plain(text: str) -> str:
     """Make text safe for a terminal: no control or direction character acts."""
     return "".join(
-        char if char.isprintable() or char in _HARMLESS else _escaped(char)
+        char if char.isprintable() or char in _HARMLESS else char.encode("unicode_escape").decode()
         for char in text.replace("\r\n", "\n")
     )
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else "\ufffd"
 
 
 @contextlib.contextmanager
