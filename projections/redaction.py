@@ -19,7 +19,7 @@ KEY_BYTES = 32
 LEAST_KEY_BYTES = 16
 TEXT_DIGITS, NAME_DIGITS = 32, 16
 """Hexadecimal digits of a digest that are kept: 128 bits of a text's, 64 of a name's."""
-EVIDENCE = frozenset(("answer", "lookup", "receipt"))
+EVIDENCE = frozenset(("answer", "lookup", "receipt", "source"))
 """Words of the vocabulary: what else stands there is somebody's text."""
 
 

@@ -283,7 +283,7 @@ class StreamChunkDelivered(Event, frozen=True, tag=True):
 class DeliveryConfirmed(Event, frozen=True, tag=True):
     """All text of `attempt` so far was taken, and the delivery is complete. By the gateway.
 
-    `attempt`: absent, the latest attempted. `evidence`: how it is known (`answer`, `lookup`, `receipt`).
+    `attempt`: the latest where absent. `evidence`: how it is known (`answer`, `lookup`, `receipt`, `source`).
     """
 
     delivery: str

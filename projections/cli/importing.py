@@ -165,7 +165,7 @@ def _tell(done: Done) -> None:
     if done.messages is not None:
         read = f"{counted(done.messages, 'message')} of {counted(len(done.sessions), 'session')}; "
     added = counted(done.added, "event")
-    print(plain(f"{name}{what}: {read}{added} added, {done.known} known already"))
+    print(plain(f"{name}{what}: {read}{added} added, {done.known:,} known already"))
     if done.faults:
         told = ", ".join(f"{number} {code}" for code, number in sorted(done.faults.items()))
         print(plain(f"  found in it: {told}; `onrecord audit` tells which"))

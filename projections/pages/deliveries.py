@@ -14,7 +14,7 @@ from rich.text import Text
 from onrecord.projections.delivered import Sent
 from onrecord.projections.deliveries import DeliveryHistory
 from onrecord.projections.pages.tabular import Column, Row
-from onrecord.projections.pages.terminal import console, mark, plain, table
+from onrecord.projections.pages.terminal import console, counted, mark, plain, table
 
 COLUMNS = (
     Column("session", "text"),
@@ -131,8 +131,7 @@ def show_all_deliveries(told: Iterable[Sent]) -> None:
         return
     outcomes = ", ".join(f"{n:,} {status.replace('_', ' ')}" for status, n in counts.most_common())
     many = "delivery" if counts.total() == 1 else "deliveries"
-    in_all = f"{sessions:,} session{'' if sessions == 1 else 's'}"
-    page.print(f"{counts.total():,} {many} in {in_all}: {outcomes}")
+    page.print(f"{counts.total():,} {many} in {counted(sessions, 'session')}: {outcomes}")
 
 
 def _show_session(session: str, told: Iterator[Sent]) -> Counter[str]:

@@ -91,12 +91,11 @@ def _worst(tally: Tally) -> object:
 def show_total(tally: Tally, *, details: bool) -> None:
     """Print how many findings there are in how many sessions, and what tells more."""
     page = console()
-    read = f"{tally.sessions:,} session{'' if tally.sessions == 1 else 's'}"
+    read = counted(tally.sessions, "session")
     if not tally.found:
         page.print(f"nothing found in {read}")
         return
-    total = counted(tally.found, "finding").replace(str(tally.found), f"{tally.found:,}")
     in_some = f"{tally.with_findings:,} of " if tally.sessions > 1 else ""
-    page.print(f"{total} in {in_some}{read}")
+    page.print(f"{counted(tally.found, 'finding')} in {in_some}{read}")
     if not details:
         page.print("`onrecord audit SESSION` tells what one means, --details all of them")

@@ -58,7 +58,7 @@ def show_rerendering(found: Sequence[Rerendering]) -> None:
     calls, same = sum(one.calls for one in found), sum(one.same for one in found)
     differing = sum(one.changed is not None for one in found)
     blind = sum(one.unverifiable for one in found)
-    told = [f"{counted(same, 'model call')} of {calls} would be given the same input now"]
+    told = [f"{counted(same, 'model call')} of {calls:,} would be given the same input now"]
     if differing:
         told.append(f"{counted(differing, 'session')} with one that would not")
     if blind:

@@ -70,7 +70,7 @@ def is_database(path: Path) -> bool:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def console() -> Console:

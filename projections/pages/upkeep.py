@@ -44,7 +44,7 @@ def show_faults(faults: Sequence[Fault], sessions: int, behind: int) -> None:
     """
     page = console()
     if behind:
-        there = f"{sessions - behind} of {counted(sessions, 'session')}"
+        there = f"{sessions - behind:,} of {counted(sessions, 'session')}"
         page.print(f"{there} stored up to the newest record; `onrecord project` adds the rest")
     if not faults:
         page.print("all that is stored follows from the log")

@@ -101,6 +101,15 @@ def test_equal_texts_and_names_stay_equal_under_a_key(
     assert command(*words).json["deliveries"][0]["text"] != first["text"]
 
 
+def test_that_a_source_says_so_is_no_text_of_anybody(log: TranscriptLog, command: Command) -> None:
+    log.append("s", DeliveryAttempted(delivery="d", text="wunderbar"))
+    log.append("s", DeliveryConfirmed(delivery="d", evidence="source"))
+
+    (sent,) = command("deliveries", "--json", "--redact").json["deliveries"]
+
+    assert sent["evidence"] == ["source"]
+
+
 def test_a_guess_can_be_tried_by_nobody_without_the_key(
     told: TranscriptLog, command: Command
 ) -> None:
