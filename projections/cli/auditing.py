@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from onrecord.projections.cli.command import Json, OneOrAll, app, fail, known, one_of, open_log
+from onrecord.projections.cli.command import (
+    Json,
+    OneOrAll,
+    app,
+    fail,
+    known,
+    note,
+    one_of,
+    open_log,
+)
 from onrecord.projections.cli.output import (
     FORMAT_HELP,
     Jobs,
@@ -20,7 +29,7 @@ from onrecord.projections.cli.output import (
 )
 from onrecord.projections.cli.times import moment_of
 from onrecord.projections.codes import CODES
-from onrecord.projections.pages.terminal import plain, progress
+from onrecord.projections.pages.terminal import progress
 
 if TYPE_CHECKING:
     from onrecord.projections.auditing import Asked, Audited, Tally
@@ -78,7 +87,7 @@ def audit(
         details = details or session is not None
         tally = _audited(log, asked, session, jobs or processors(), form, file, details=details)
     for failed in tally.failed:
-        print(f"onrecord: {plain(failed)}", file=sys.stderr)
+        note(failed)
     if tally.failed:
         raise typer.Exit(2)
     raise typer.Exit(1 if tally.found else 0)

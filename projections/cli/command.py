@@ -64,9 +64,14 @@ def open_log(*, create: bool = False, migrate: bool = False) -> Iterator[Transcr
         yield log
 
 
+def note(message: str) -> None:
+    """Say in one line what a person should know, beside what programs read."""
+    print(f"onrecord: {plain(message)}", file=sys.stderr)
+
+
 def fail(message: str) -> NoReturn:
     """Say in one line what is wrong and leave with 2."""
-    print(f"onrecord: {plain(message)}", file=sys.stderr)
+    note(message)
     sys.exit(2)
 
 

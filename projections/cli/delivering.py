@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_args
 
 import typer
 
-from onrecord.projections.cli.command import Json, OneOrAll, app, fail, known, one_of, open_log
+from onrecord.projections.cli.command import (
+    Json,
+    OneOrAll,
+    app,
+    fail,
+    known,
+    note,
+    one_of,
+    open_log,
+)
 from onrecord.projections.cli.output import (
     FORMAT_HELP,
     Jobs,
@@ -23,7 +32,7 @@ from onrecord.projections.cli.output import (
 )
 from onrecord.projections.cli.times import moment_of
 from onrecord.projections.deliveries import Status
-from onrecord.projections.pages.terminal import plain, progress
+from onrecord.projections.pages.terminal import progress
 
 if TYPE_CHECKING:
     from onrecord.projections.delivered import LeftOut, Sent, Tell
@@ -119,8 +128,8 @@ def _teller(form: str) -> Tell[Any]:
 
 def _say_left_out(one: LeftOut) -> None:
     versions = ", ".join(map(str, one.versions[:3])) + (" …" if one.versions[3:] else "")
-    message = f"session {one.session!r}: what stands at version {versions} can't be read"
-    print(f"onrecord: {plain(message)}; `onrecord verify` tells more", file=sys.stderr)
+    told = f"session {one.session!r}: what stands at version {versions} can't be read"
+    note(f"{told}; `onrecord verify` tells more")
 
 
 def _write(form: str, session: str | None, told: Iterator[Any], file: TextIO) -> None:
@@ -155,10 +164,9 @@ def _redaction(path: Path | None, *, names: bool) -> Redaction:
     from onrecord.projections.redaction import KEY_BYTES, LEAST_KEY_BYTES, Redaction
 
     if path is None:
-        print(
-            "onrecord: the digests are under a random key that is kept nowhere, so they can be "
-            "compared within this output alone; --redact-key FILE keeps them comparable",
-            file=sys.stderr,
+        note(
+            "the digests are under a random key that is kept nowhere, so they can be compared "
+            "within this output alone; --redact-key FILE keeps them comparable"
         )
         return Redaction(os.urandom(KEY_BYTES), names)
     try:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Json, app, fail, known, one_of, open_log, print_json
+from onrecord.projections.cli.command import (
+    Json,
+    app,
+    fail,
+    known,
+    note,
+    one_of,
+    open_log,
+    print_json,
+)
 from onrecord.projections.cli.times import moment_of
-from onrecord.projections.pages.terminal import plain, progress
+from onrecord.projections.pages.terminal import progress
 
 ROLES = "user|assistant|tool"
 
@@ -54,9 +62,9 @@ def search(
         known(log, session)
         with progress("records") as told:
             if rebuild:
-                searching.rebuild(log, tell=_tell, progress=told)
-                print("the search index is made anew", file=sys.stderr)
-            hits = searching.search(log, query, tell=_tell, progress=told) if said else []
+                searching.rebuild(log, tell=note, progress=told)
+                note("the search index is made anew")
+            hits = searching.search(log, query, tell=note, progress=told) if said else []
     if not said:
         return
     more, hits = len(hits) > limit, hits[:limit]
@@ -64,7 +72,3 @@ def search(
         print_json({"hits": [hit_shape(hit, said) for hit in hits], "more": more})
     else:
         show_hits(hits, said, more=more)
-
-
-def _tell(sentence: str) -> None:
-    print(f"onrecord: {plain(sentence)}", file=sys.stderr)

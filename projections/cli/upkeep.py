@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from onrecord.projections.cli.command import Json, OneOrAll, app, chosen, fail, open_log, print_json
+from onrecord.projections.cli.command import (
+    Json,
+    OneOrAll,
+    app,
+    chosen,
+    fail,
+    note,
+    open_log,
+    print_json,
+)
 from onrecord.projections.pages.terminal import counted, plain, progress
 from onrecord.projections.pages.upkeep import show_faults, show_verification, verification_shape
 
@@ -84,7 +92,7 @@ def project() -> None:
             signal.signal(number, lambda *_: runner.stop())
         runner.run()
     for name, why in runner.failed.items():
-        print(plain(f"session {name!r} isn't projected: {why}"), file=sys.stderr)
+        note(f"session {name!r} isn't projected: {why}")
     raise typer.Exit(1 if runner.failed else 0)
 
 

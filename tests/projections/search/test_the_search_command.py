@@ -106,7 +106,7 @@ def test_a_rebuild_may_stand_alone(place: Path) -> None:
     done = run(place, "search", "--rebuild")
 
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "the search index is made anew\n"
+    assert done.stderr == "onrecord: the search index is made anew\n"
     assert "disk" in run(place, "search", "disk", "--rebuild").stdout
 
 
