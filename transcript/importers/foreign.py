@@ -143,6 +143,12 @@ def tables(connection: Any) -> dict[str, set[str]]:
     return found
 
 
+def of_no_session(rows: SourceRows, place: str) -> tuple[str, Iterator[Entry]]:
+    """Return the session that tells of rows without one, as a damaged file has where none may be."""
+    rows.fault(codes.UNREADABLE, place, "rows that name no session: the file is cut off or damaged")
+    return rows.session, iter(rows.take())
+
+
 def read_through(entries: Iterator[Entry], rows: SourceRows, place: str) -> Iterator[Entry]:
     """Iterate over a session's entries; where the database is broken, say so, and that is its end."""
     try:

@@ -59,6 +59,9 @@ class Threads:
     def sessions(self) -> Iterator[tuple[str, Iterator[Entry]]]:
         """Iterate over the threads and their graphs that hold messages."""
         for thread, namespace in self._tables.namespaces():
+            if thread is None:
+                yield foreign.of_no_session(ThreadRows(FORMAT, ""), "checkpoints")
+                continue
             parent = thread.decode("utf-8", "replace")
             name = f"{parent}@{namespace}" if namespace else parent
             rows = ThreadRows(FORMAT, name)

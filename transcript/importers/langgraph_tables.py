@@ -50,11 +50,13 @@ class Tables:
         self._written = "writes" in tables
         self._order = f"{path}task_id, idx"
 
-    def namespaces(self) -> Iterator[tuple[bytes, str]]:
-        """Iterate over the threads, and the graphs within each; a thread's own graph has no name."""
+    def namespaces(self) -> Iterator[tuple[bytes | None, str]]:
+        """Iterate over the threads, and the graphs within each; a thread's own graph has no name.
+
+        A damaged file has rows without a thread.
+        """
         found = self._connection.execute(
-            "SELECT DISTINCT CAST(thread_id AS BLOB), checkpoint_ns FROM checkpoints "
-            "WHERE thread_id IS NOT NULL ORDER BY 1, 2"
+            "SELECT DISTINCT CAST(thread_id AS BLOB), checkpoint_ns FROM checkpoints ORDER BY 1, 2"
         )
         for thread, namespace in found:
             yield thread, str(namespace)

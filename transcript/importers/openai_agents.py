@@ -80,6 +80,9 @@ class Sessions:
         """Iterate over the sessions, and the branches of each."""
         for table in self._tables:
             for name in table.session_names():
+                if name is None:
+                    yield foreign.of_no_session(SourceRows(FORMAT, ""), table.name)
+                    continue
                 told = name.decode("utf-8", "replace")
                 told = told if len(self._tables) == 1 else f"{table.name}/{told}"
                 branches = table.branches(name)

@@ -49,10 +49,10 @@ class Table:
         (count,) = self.connection.execute(f"SELECT count(*) FROM {self.sql}").fetchone()
         return int(count)
 
-    def session_names(self) -> Iterator[bytes]:
+    def session_names(self) -> Iterator[bytes | None]:
+        """Iterate over the names; a damaged file has rows without one."""
         found = self.connection.execute(
-            f"SELECT DISTINCT CAST(session_id AS BLOB) FROM {self.sql} "
-            "WHERE session_id IS NOT NULL ORDER BY 1"
+            f"SELECT DISTINCT CAST(session_id AS BLOB) FROM {self.sql} ORDER BY 1"
         )
         for (name,) in found:
             yield name

@@ -141,3 +141,10 @@ def test_what_a_kill_left_is_told_at_its_place(tmp_path: Path) -> None:
     assert between[0] == streaming[0] == "torn-tail"
     assert between[1].startswith("writes ")
     assert streaming[1].endswith(" messages[2]")
+
+
+def test_a_file_that_was_cut_off_is_told(tmp_path: Path) -> None:
+    file = unpack(f"{PROGRAM}/full", tmp_path) / DATABASE
+    file.write_bytes(file.read_bytes()[:9322])
+
+    assert imported(langgraph, file, "unnamed").faults == [("unreadable-in-source", "checkpoints")]

@@ -196,3 +196,5 @@ def test_rows_of_no_session_stop_nothing(file: AgentsDatabase) -> None:
     file.run("INSERT INTO chat SELECT 9, NULL, message_data, created_at FROM agent_messages")
 
     assert imported(openai_agents, file.path, "chat/s").rows == [("user", "one")]
+    unnamed = imported(openai_agents, file.path, "unnamed")
+    assert unnamed.faults == [("unreadable-in-source", "chat")]
