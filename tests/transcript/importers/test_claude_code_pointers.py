@@ -99,9 +99,7 @@ def test_rows_in_a_turn_that_the_chain_passes_by_are_hidden(file: ClaudeFile) ->
     session = read(file)
 
     assert session.faults == [("hidden-in-source", "s.jsonl:5")]
-    assert (
-        "from before line 4 and doesn't show 1 step" in session.of("SourceFaultFound")[0].detail
-    )
+    assert "from before line 4 and doesn't show 1 step" in session.of("SourceFaultFound")[0].detail
     assert ("assistant", "A long answer.") in session.view
     assert not session.of("TranscriptRewound")
 

@@ -155,7 +155,8 @@ def test_without_the_extra_a_packed_rollout_is_refused_in_a_sentence(
     monkeypatch.setitem(sys.modules, "zstandard", None)
 
     with pytest.raises(
-        ImportRefused, match=r"packed with Zstandard; to read it: pip install 'onrecord\[zstandard\]'"
+        ImportRefused,
+        match=r"packed with Zstandard; to read it: pip install 'onrecord\[zstandard\]'",
     ):
         imported(codex, packed, NAME)
 

@@ -67,7 +67,8 @@ def test_without_the_extra_packed_entries_are_refused_in_a_sentence(
     monkeypatch.setitem(sys.modules, "zstandard", None)
 
     with pytest.raises(
-        ImportRefused, match=r"packed with Zstandard; to read it: pip install 'onrecord\[zstandard\]'"
+        ImportRefused,
+        match=r"packed with Zstandard; to read it: pip install 'onrecord\[zstandard\]'",
     ):
         imported(openclaw, database, SESSION)
     run(database, "DELETE FROM transcript_events WHERE event_zstd IS NOT NULL")
