@@ -58,7 +58,7 @@ class SourceRows:
         self._writer = f"import:{source}"
         self._entries: list[Entry] = []
         self._open = False
-        self._at: int | None = None  # of the last row: faults have no time of their own
+        self._at: int | None = None  # of the last row, for what has no time of its own
         self._answered = False  # by a response without calls, or something that went out
         self._last = ""  # what the last row was: user, prompt, assistant, calls, tool
         self._message: tuple[str, MessageSource | None] = ("", None)
@@ -83,7 +83,7 @@ class SourceRows:
             name = ["import", self.format, self.session, event.type, key or place]
             id = uuid5(codec.NAMESPACE, codec.canonical(name))
         event = msgspec.structs.replace(event, id=id, writer=self._writer, imported_from=place)
-        self._entries.append((event, at, count))
+        self._add(event, at, count)
 
     def fault(
         self, code: str, place: str, detail: str, turn: str | None = None, *, key: str = ""
@@ -297,7 +297,8 @@ class SourceRows:
     # --- inside ----------------------------------------------------------------------------------
 
     def _add(self, event: Event, at: int | None, count: int = 0) -> None:
-        self._entries.append((event, at, count))
+        """Add an event: what has no time happened when the row before it did, and not at the import."""
+        self._entries.append((event, self._at if at is None else at, count))
 
     def _is_known(self, key: str, at: int | None, place: str) -> bool:
         """Tell whether the source has a row of this key already, and say so."""

@@ -42,6 +42,15 @@ def asked(rows: SourceRows) -> None:
     rows.user("1", "Look", 1, "messages 1")
 
 
+def test_what_has_no_time_happened_when_the_row_before_it_did() -> None:
+    rows = SourceRows("test", "s")
+    asked(rows)
+    rows.delivered("d1", "Seen", None, "sent 1", outcome="in_doubt")
+    rows.finish()
+
+    assert {at for _, at, _ in rows.take()} == {1}
+
+
 def test_a_turn_with_a_tool_is_whole() -> None:
     def story(rows: SourceRows) -> None:
         asked(rows)
