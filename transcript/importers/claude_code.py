@@ -144,5 +144,5 @@ def _is_ours(head: bytes) -> bool:
     for line in _objects(head):
         if line.keys() >= _OWN:
             return True
-        own += line.get("type") in _FIRST
+        own += str(line.get("type")) in _FIRST
     return own > 0

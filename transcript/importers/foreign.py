@@ -100,7 +100,7 @@ def _followed(path: Path) -> Path:
 
 def _is_in_wal_mode(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(20)[18:20] == b"\2\2"
+        return file.read(20)[19:20] == b"\2"  # the version to read it by is what SQLite goes by
 
 
 @contextlib.contextmanager

@@ -148,3 +148,16 @@ def test_what_is_no_database_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
     with pytest.raises(ImportRefused, match=r"state\.db"):
         texts(path)
+
+
+def test_the_version_to_read_by_tells_whether_there_is_a_wal(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with program(path, "wal", "closed"):
+        pass
+    data = bytearray(path.read_bytes())
+    data[18] = 1
+    path.write_bytes(data)
+    before = files(tmp_path)
+
+    assert texts(path) == ["one"]
+    assert files(tmp_path) == before

@@ -122,3 +122,9 @@ def test_a_pipe_is_not_taken_for_a_file(
 
     assert "neither a file nor a folder" in refused(monkeypatch, capsys, str(pipe))
     assert "name is empty" in refused(monkeypatch, capsys, "")
+
+
+def test_a_line_of_any_type_is_looked_at(tmp_path: Path) -> None:
+    tmp_path.joinpath("a.jsonl").write_text('{"type": []}\n{"type": {}}\n')
+
+    assert importer_of(tmp_path) is None
