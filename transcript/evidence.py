@@ -12,6 +12,7 @@ payload when content is erased, so that a commitment tells nothing of a text tha
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 
@@ -41,7 +42,6 @@ def leaf(
     commitment: bytes,
 ) -> bytes:
     """Return the leaf of a record; recorded_at in microseconds since 1970 UTC."""
-    name = type.encode()
     return sha256(
         b"".join(
             (
@@ -51,13 +51,18 @@ def leaf(
                 session_key,
                 _VERSION.pack(8, version, len(id)),
                 id,
-                _LENGTH.pack(len(name)),
-                name,
+                _field(type),
                 _REST.pack(8, event_version, 8, recorded_at, 8, generation, len(commitment)),
                 commitment,
             )
         )
     ).digest()
+
+
+@lru_cache
+def _field(type: str) -> bytes:
+    name = type.encode()
+    return _LENGTH.pack(len(name)) + name
 
 
 def link(before: bytes, leaf: bytes) -> bytes:

@@ -20,8 +20,8 @@ from onrecord.transcript.events import Event, UnknownEvent
 from onrecord.transcript.recorded import Recorded, Step
 from onrecord.transcript.storage.dialect import per_dialect
 
-ROWS_AT_ONCE = 16
-"""Records that one INSERT takes."""
+ROWS_AT_ONCE = (64, 16, 1)
+"""Records that one statement inserts, as many as there are: each of these is prepared once."""
 AMONG = 64
 """Values that one statement looks for."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -260,16 +260,11 @@ def insert(connection: Any, fresh: Iterable[Head], rows: Sequence[Row]) -> None:
         values = (head.key, head.session.encode(), evidence.START, at, at)
         connection.execute(_NEW_SESSION, values)
         head.fresh = False
-    if len(rows) == 1:
-        _insert(connection, rows)
-        return
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        piece = rows[start : start + ROWS_AT_ONCE]
-        if len(piece) == ROWS_AT_ONCE:
-            _insert(connection, piece)
-        else:
-            for row in piece:
-                _insert(connection, (row,))
+    start = 0
+    for count in ROWS_AT_ONCE:
+        while len(rows) - start >= count:
+            _insert(connection, rows[start : start + count])
+            start += count
 
 
 @cache
