@@ -15,6 +15,7 @@ from onrecord.transcript.errors import BadEvent, ImportRefused
 from onrecord.transcript.events import Event, SourceFaultFound
 from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.source import Importer
+from onrecord.transcript.mending import storable
 
 BATCH = 20_000
 """Events that are appended at once: ids are random, and each commit writes the pages of the index that
@@ -66,9 +67,10 @@ def _batches(importer: Importer, path: Path, text_limit: int) -> Iterator[Batch]
 
 def session_named(name: str) -> str:
     """Return the session for a source's name: the same, unless the log has no place for it."""
+    name = storable(name)
     if len(name) <= ID_LIMIT:
         return name or "unnamed"
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256(name.encode()).hexdigest()
     return f"{name[: ID_LIMIT - len(digest) - 1]}…{digest}"
 
 

@@ -17,6 +17,7 @@ import contextlib
 import os
 import shutil
 import struct
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,13 @@ except ImportError:  # not a POSIX system
 MAGIC = b"SQLite format 3\0"
 _SHM_LOCK = 128
 """The byte of a -shm file on which each process that has the database open holds a lock."""
+# struct flock (fcntl(2)): macOS and the BSDs have another order than Linux.
+_FLOCK, _FLOCK_FIELDS = (
+    ("hhqqi4x", ("l_type", "l_whence", "l_start", "l_len", "l_pid"))
+    if sys.platform.startswith("linux")
+    else ("qqihh8x", ("l_start", "l_len", "l_pid", "l_type", "l_whence"))
+)
+
 LOCK_SECONDS = 5.0
 """How long to wait for a program that writes without a WAL."""
 _SETTINGS = (
@@ -181,7 +189,15 @@ def _is_held(path: Path) -> bool:
     shm = path.with_name(path.name + "-shm")
     if fcntl is None or not shm.exists():
         return False
-    asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _SHM_LOCK, 1, 0)
+    lock = {
+        "l_type": fcntl.F_WRLCK,
+        "l_whence": os.SEEK_SET,
+        "l_start": _SHM_LOCK,
+        "l_len": 1,
+        "l_pid": 0,
+    }
+    asked = struct.pack(_FLOCK, *(lock[name] for name in _FLOCK_FIELDS))
     with shm.open("rb") as file:
         answer = fcntl.fcntl(file, fcntl.F_GETLK, asked)
-    return bool(struct.unpack("hhqqi4x", answer)[0] != fcntl.F_UNLCK)
+    found = dict(zip(_FLOCK_FIELDS, struct.unpack(_FLOCK, answer), strict=True))
+    return bool(found["l_type"] != fcntl.F_UNLCK)

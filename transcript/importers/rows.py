@@ -38,6 +38,7 @@ from onrecord.transcript.events import (
 )
 from onrecord.transcript.importers import codes
 from onrecord.transcript.importers.source import Entry
+from onrecord.transcript.mending import storable
 
 Outcome: TypeAlias = Literal["delivered", "in_doubt", "failed"]
 
@@ -53,7 +54,7 @@ class SourceRows:
     def __init__(self, source: str, session: str, *, check_keys: bool = True) -> None:
         """Begin a session of a format. `check_keys`: a source of it can hold a key twice."""
         self.format = source
-        self.session = session
+        self.session = storable(session)
         self.turn = ""
         self._writer = f"import:{source}"
         self._entries: list[Entry] = []
@@ -80,7 +81,7 @@ class SourceRows:
         """Add an event as it is, with its writer, its place and an id that follows from them."""
         id = event.id
         if event.natural_key is None:
-            name = ["import", self.format, self.session, event.type, key or place]
+            name = ["import", self.format, self.session, event.type, storable(key or place)]
             id = uuid5(codec.NAMESPACE, codec.canonical(name))
         event = msgspec.structs.replace(event, id=id, writer=self._writer, imported_from=place)
         self._add(event, at, count)
@@ -283,7 +284,10 @@ class SourceRows:
     # --- the end ---------------------------------------------------------------------------------
 
     def close(self, at: int | None, outcome: str = "") -> None:
-        """The open turn is over: completed if it was answered, else abandoned, unless it is said."""
+        """The open turn is over: completed if it was answered, else abandoned, unless it is said.
+
+        No record of the source says so, so the event has no place there.
+        """
         if self._open:
             self._open = False
             outcome = outcome or ("completed" if self._answered else "abandoned")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from onrecord.projections.findings import findings
@@ -10,6 +11,9 @@ from onrecord.projections.transcript import build
 from onrecord.transcript.events import Source, ToolCall
 from onrecord.transcript.importers.batches import Preparing
 from onrecord.transcript.importers.rows import SourceRows
+from onrecord.transcript.importers.running import import_source
+from onrecord.transcript.importers.source import Entry
+from onrecord.transcript.importers.source import Source as Opened
 from onrecord.transcript.log import TranscriptLog
 
 Story = Callable[[SourceRows], None]
@@ -242,3 +246,33 @@ def test_each_event_says_where_it_stood(tmp_path: Path) -> None:
     assert record.event.writer == "import:test"
     assert record.event.imported_at is not None
     assert record.recorded_at.year == 1970
+
+
+class Odd:
+    """A source whose names are no Unicode: a session's, a key, and that of the file."""
+
+    FORMAT: str = "odd"
+    total: int | None = None
+
+    def looks_right(self, path: Path, head: bytes) -> bool:
+        return True
+
+    def open_source(self, path: Path) -> AbstractContextManager[Opened]:
+        return nullcontext(self)
+
+    def sessions(self) -> Iterator[tuple[str, Iterator[Entry]]]:
+        rows = SourceRows(self.FORMAT, "s\ud83d")
+        rows.user("k\ud83d", "Hi \ud83d", 1, "f\udcff.jsonl:1")
+        rows.broken("reset", 2, "f\udcff.jsonl:2")
+        rows.assistant("m", "Yes", 3, "f\udcff.jsonl:3")
+        rows.finish()
+        yield "s\ud83d", iter(rows.take())
+
+
+def test_names_that_are_no_unicode_are_mended_and_known_again() -> None:
+    with TranscriptLog.open("sqlite://") as log:
+        first, again = (import_source(log, Odd(), Path("odd")) for _ in range(2))
+        rows = [(row.role, row.text) for row in build(log, "s\ufffd").rows]
+
+    assert (first.added, again.added, again.known) == (4, 0, 4)
+    assert rows == [("user", "Hi \ufffd"), ("assistant", "Yes")]
